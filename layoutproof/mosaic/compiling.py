@@ -41,7 +41,7 @@ from layoutproof.pallas.from_jax.adapter import (
     put,
 )
 from layoutproof.pallas.from_jax.programs import program_of
-from layoutproof.pallas.from_jax.rewrites import Rewrite, numbers, of_kernel, rewritten_call
+from layoutproof.pallas.from_jax.rewrites import Rewrite, RewrittenCall, numbers, of_kernel, rewritten_call
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
@@ -187,14 +187,26 @@ def _joints(equation: JaxprEqn) -> set[int]:
     return {id(v) for v in values if is_semaphore(v.aval) or (v in equation.outvars and is_placed(v.aval))}
 
 
-def _lowered(jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str) -> Lowered:
-    """params: of the call that is asked about."""
+def _lowered(
+    jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str, own_form: bool = False
+) -> Lowered:
+    """params: of the call that is asked about.  own_form: whether a rewritten call is given its own operands, which are
+    brought into their new form before it, and not that form."""
     place = jax.sharding.SingleDeviceSharding(_device(target))
     made = {id(v) for e in program.equations for v in e.outvars}
     free = list({id(v): v for e in program.equations for v in e.invars if id(v) not in made}.values())
     if any(is_semaphore(v.aval) for v in free):
         raise LayoutError("the call cannot be compiled by itself: the code around it gives it a semaphore")
-    given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, sharding=place) for v in free]
+    rewritten: RewrittenCall | None = None
+    changed: Any = None
+    if program.rewrite is not None:
+        rewritten = rewritten_call(program.asked.replace(params=dict(params)), program.rewrite)
+        own_form |= len(program.equations) > 1
+        if rewritten.operand >= 0 and not own_form:
+            changed = program.asked.invars[rewritten.operand]
+            own_form |= sum(v is changed for v in program.asked.invars) > 1
+    avals = [rewritten.aval if rewritten and v is changed and not own_form else v.aval for v in free]
+    given = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place) for a in avals]
 
     def called(*values: Array) -> Array:
         held = {id(v): put(value, v.aval) for v, value in zip(free, values, strict=True)}
@@ -203,8 +215,8 @@ def _lowered(jax: ModuleType, program: _Program, params: Mapping[str, object], t
             with jax.named_scope(_ASKED) if others else nullcontext():
                 own = params if equation is program.asked else equation.params
                 operands = [held[id(v)] for v in equation.invars]
-                if equation is program.asked and program.rewrite is not None:
-                    results = rewritten_call(equation.replace(params=dict(own)), program.rewrite)(*operands)
+                if equation is program.asked and rewritten is not None:
+                    results = (rewritten if own_form else rewritten.bind)(*operands)
                 else:
                     results = equation.primitive.bind(*operands, **own)
             held.update(zip(map(id, equation.outvars), results, strict=True))
@@ -253,6 +265,12 @@ def _told(
     memory = dumps.vmem(dumps.text_of(folder, "*-vmem_report.html"), operation)
     bundles = dumps.text_of(folder, f"*-{operation}-*-final_bundles.txt")
     relayouts = dumps.text_of(folder, "*-post-relayout-insertion.txt")
+    around = None
+    if program.rewrite is not None and program.rewrite.kind == "outside" and not refused:
+        # beside the kernel itself: what it takes to bring its operands into their new form
+        full = _lowered(jax, program, program.asked.params, target, name, own_form=True)
+        full_text = _text(full.compile(), full)
+        around = _around(full_text, _call_in(full_text))
     return {
         "refused": refused,
         "used": sum(map(int, sizes)) if used else None,
@@ -261,7 +279,7 @@ def _told(
         "whole": [] if refused else dumps.whole(text, operation),
         "moves": dumps.lines(bundles) if bundles else None,
         "bundles": dumps.bundles(bundles) if bundles else None,
-        "around": _around(text, call),
+        "around": _around(text, call) if around is None else around,
         # of several kernels the file of one is as good as that of another
         "relayouts": dumps.relayouts(relayouts) if len(program.equations) == 1 else [],
     }

@@ -25,7 +25,7 @@ from layoutproof.mosaic.ask import (
     request_of,
 )
 from layoutproof.mosaic.compiling import flags
-from layoutproof.pallas.compiled import Compiled, KernelFigures, TriedRewrite
+from layoutproof.pallas.compiled import Compiled, KernelFigures, Outcome, TriedRewrite
 
 MOST = 16
 """Rewrites of one kernel that are compiled."""
@@ -77,7 +77,8 @@ def tried(
         return report
     was = _figures(said[0].value, report.estimate.cycles)
     names = said[0].value["rewrites"]
-    found = [judged(words, was, answer, cycles.get(k)) for k, (words, answer) in enumerate(zip(names, said[1:]))]
+    tries = zip(names, said[1:], strict=False)
+    found = [judged(words, was, answer, cycles.get(k)) for k, (words, answer) in enumerate(tries)]
     return replace(report, rewrites=tuple(sorted(found, key=lambda each: each.rank)))
 
 
@@ -114,7 +115,9 @@ def judged(words: JsonObject, was: KernelFigures, answer: Reply[JsonObject], cyc
     Returns:
         The rewrite with its verdict; one whose numbers differ, or were not compared, has failed.
     """
-    about = {name: str(words[name]) for name in ("kind", "operation", "place", "before", "after", "what", "write")}
+    about: dict[str, Any] = {
+        name: str(words[name]) for name in ("kind", "operation", "place", "before", "after", "what", "write")
+    }
     said = answer.value
     if said is None or said["refused"]:
         why = answer.problem if said is None else " ".join(str(said["refused"]).split())
@@ -123,20 +126,27 @@ def judged(words: JsonObject, was: KernelFigures, answer: Reply[JsonObject], cyc
     if said["numbers"] is None or said["numbers"]:
         why = said["numbers"] or f"its numbers are not compared: {said['uncompared']}"
         return TriedRewrite(**about, verdict="failed", was=was, now=now, problem=why)
-    less, more = [], []
+    if (was.cycles is None) != (now.cycles is None):
+        why = "the compiler gives no estimate of its cycles"
+        return TriedRewrite(**about, verdict="failed", was=was, now=now, problem=why)
+    less: list[str] = []
+    more: list[str] = []
     for name in ("cycles", "moves", "vmem"):
         one, other = getattr(was, name), getattr(now, name)
         least = max(SHARE[name] * (one or 0), LEAST_MOVES if name == "moves" else 0)
         if one is not None and other is not None and abs(other - one) > least:
             (less if other < one else more).append(name)
-    known = (was.cycles is None) == (now.cycles is None)
+    if less and "cycles" not in (*less, *more) and (now.cycles or 0) > (was.cycles or 0):
+        # fewer moves, and yet no shorter schedule
+        more.append("cycles")
     floor = SHARE["around"] * ((was.cycles or 0) + was.around)
     longer = now.around - was.around > floor
+    verdict: Outcome
     pays = (was.cycles or 0) + was.around - (now.cycles or 0) - now.around > floor
     if longer and not pays:
-        verdict = "given" if less and not more and known else "worse"
+        verdict = "given" if less and not more else "worse"
     else:
-        verdict = "trade" if less and more else "helped" if less and known else "worse" if more else "same"
+        verdict = "trade" if less and more else "helped" if less else "worse" if more else "same"
     return TriedRewrite(
         **about, verdict=verdict, was=was, now=now, less=tuple(less), more=(*more, *(["around"] if longer else []))
     )

@@ -147,6 +147,9 @@ class Estimate:
         return None if self.cycles is None else max(self.cycles, self.at_least)
 
 
+Outcome = Literal["helped", "given", "same", "worse", "trade", "failed"]
+
+
 @dataclass(frozen=True, slots=True)
 class KernelFigures:
     """What a kernel costs by its compiler, to compare it with another form of it.
@@ -180,7 +183,7 @@ class TriedRewrite:
     after: str
     what: str
     write: str
-    verdict: Literal["helped", "given", "same", "worse", "trade", "failed"]
+    verdict: Outcome
     was: KernelFigures
     now: KernelFigures | None = None
     less: tuple[str, ...] = ()
@@ -365,7 +368,8 @@ class Compiled:
             "refused": self.refused, "explained": list(map(asdict, self.explained)), "problem": self.problem,
             "vmem": None if self.vmem is None else asdict(self.vmem), "lines": list(map(asdict, self.lines)),
             "relayouts": list(map(asdict, self.relayouts)), "free": self.free, "estimate": estimate,
-            "source": self.source, "rewrites": list(map(asdict, self.rewrites)), "answer": self.word, "sentence": self.sentence,
+            "source": self.source, "rewrites": list(map(asdict, self.rewrites)), "answer": self.word,
+            "sentence": self.sentence,
         }  # fmt: skip
 
 

@@ -81,7 +81,9 @@ class SpecDocument(Document):
 )
 @click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter, which may overrule a proof.")
 @click.option("--compile", "compile_", is_flag=True, help="Also ask the TPU compiler of each kernel, for each target.")
-@click.option("--try", "try_", is_flag=True, help="With --compile: compile rewrites of each kernel, and say what helped.")
+@click.option(
+    "--try", "try_", is_flag=True, help="With --compile: compile rewrites of each kernel, and say what helped."
+)
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option(
     "--record",
@@ -134,9 +136,10 @@ def command(
     With --compile the TPU compiler, libtpu, compiles the kernel ahead of time: whether it accepts it, its VMEM with
     spills by source line, relayouts in registers that cost something, and its estimate of cycles. The rules are those
     of the first target. With --try as well rewrites of the kernel are compiled: an operand given merged or transposed,
-    heads taken apart, a conversion before or after what moves data; one whose results are the same and that takes
-    less is shown, with the operation that causes the moves. With --fix the function's file is edited in one place, in many ways in turn; the first edit
-    after which nothing is refuted is written, or shown by --diff. `same --fix` also compares what it then computes.
+    heads taken apart, a conversion before or after what moves data. One that gives the same numbers and takes less is
+    shown, with the operation that moves the data. With --fix the function's file is edited in one place, in many ways
+    in turn; the first edit after which nothing is refuted is written, or shown by --diff. `same --fix` also compares
+    what it then computes.
 
     \b
     Example:

@@ -1,5 +1,5 @@
-"""Rewrites: the same numbers, moved elsewhere. A rule finds the operation of the user's source that moves data, and gives
-the equation's change; whoever asks compiles it and compares.
+"""Rewrites: the same numbers, moved elsewhere. A rule finds the operation of the user's source that moves data, and
+changes an equation; whoever asks compiles it and compares.
 
 A rewrite is made of the traced equations and not of the source text, so that it can be tried before anybody writes it.
 In a kernel an operand is given merged, or transposed; its heads are taken apart where they are read; a conversion goes
@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 RewriteKind = Literal["outside", "first", "apart", "convert first", "convert last", "transpose first", "constraint"]
 MOVES = ("reshape", "transpose", "slice", "rev", "broadcast_in_dim")
 """Primitives with one array that only move elements: any of them may change places with a conversion."""
+TILED_ROWS = 32
+"""Rows of a tile of the narrowest elements that kernels compute with, 8 bits."""
 INLINED = ("jit", "pjit", "closed_call", "core_call")
-_ELEMENTWISE = frozenset(
-    "add sub mul div max min neg abs sign exp exp2 log log1p tanh logistic sqrt rsqrt square sin cos pow integer_pow "
-    "floor ceil round select_n eq ne lt le gt ge and or not xor convert_element_type erf copy".split()
-)
+_ELEMENTWISE = frozenset((
+    "add", "sub", "mul", "div", "max", "min", "neg", "abs", "sign", "exp", "exp2", "log", "log1p", "tanh",
+    "logistic", "sqrt", "rsqrt", "square", "sin", "cos", "pow", "integer_pow", "floor", "ceil", "round",
+    "select_n", "erf", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "xor", "convert_element_type",
+    "copy",
+))  # fmt: skip
 """Primitives that compute each element of the result of the same element of each operand."""
 
 
@@ -181,9 +185,7 @@ def _head_of(value: Any, shape: Sequence[int], whole: bool = False) -> Callable[
 
 def _keeps_heads(eqn: JaxprEqn, shape: Sequence[int]) -> bool:
     start, stop, step = (eqn.params[key] for key in ("start_indices", "limit_indices", "strides"))
-    return (
-        not any(start[:-1]) and tuple(stop[:-1]) == tuple(shape[:-1]) and all(s == 1 for s in (step or (1,))[:-1])
-    )
+    return not any(start[:-1]) and tuple(stop[:-1]) == tuple(shape[:-1]) and all(s == 1 for s in (step or (1,))[:-1])
 
 
 # what moves data
@@ -225,16 +227,47 @@ def _pairs(jaxpr: Jaxpr) -> Iterator[Rewrite]:
         before = jaxpr.eqns[maker]
         names = before.primitive.name, eqn.primitive.name
         once = uses.get(eqn.invars[0]) == 1
+        if any(_is_aligned(e) for e in (before, eqn)):
+            continue
         if names[0] == "convert_element_type" and names[1] in MOVES and _arrays(before):
-            yield _rewrite("convert last", eqn, number, f"{names[1]} of {_text(before.invars[0].aval)}, then the "
-                           f"conversion to {_text(eqn.outvars[0].aval)}", f"x.{names[1]}(..).astype(..)")
+            yield _rewrite(
+                "convert last",
+                eqn,
+                number,
+                f"{names[1]} of {_text(before.invars[0].aval)}, then the conversion to {_text(eqn.outvars[0].aval)}",
+                f"x.{names[1]}(..).astype(..)",
+            )
         elif names[1] == "convert_element_type" and names[0] in MOVES and once and _arrays(before):
-            yield _rewrite("convert first", before, number, f"the conversion to {eqn.outvars[0].aval.dtype}, then the "
-                           f"{names[0]} to {_text(eqn.outvars[0].aval)}", f"x.astype(..).{names[0]}(..)")
+            yield _rewrite(
+                "convert first",
+                before,
+                number,
+                f"the conversion to {eqn.outvars[0].aval.dtype}, then the {names[0]} to {_text(eqn.outvars[0].aval)}",
+                f"x.astype(..).{names[0]}(..)",
+            )
         elif names == ("reshape", "transpose") and once and _regrouped(before, eqn) is not None:
             order, _ = _regrouped(before, eqn) or ((), ())
-            yield _rewrite("transpose first", before, number, f"{_text(before.invars[0].aval)} transposed {order} "
-                           "before it is reshaped", f"x.transpose{order}.reshape{tuple(eqn.outvars[0].aval.shape)}")
+            yield _rewrite(
+                "transpose first",
+                before,
+                number,
+                f"{_text(before.invars[0].aval)} transposed {order} before it is reshaped",
+                f"x.transpose{order}.reshape{tuple(eqn.outvars[0].aval.shape)}",
+            )
+
+
+def _is_aligned(eqn: JaxprEqn) -> bool:
+    """Whether an equation takes whole tiles, so that no element leaves its place in a register."""
+    if eqn.primitive.name != "slice":
+        return False
+    shape = eqn.invars[0].aval.shape
+    bounds = zip(eqn.params["start_indices"], eqn.params["limit_indices"], shape, strict=True)
+    *_, rows, lanes = [(0, 1, 1), (0, 1, 1), *bounds]
+
+    def on(of: tuple[int, int, int], tile: int) -> bool:
+        return of[0] % tile == 0 and (of[1] % tile == 0 or of[1] == of[2])
+
+    return eqn.params["strides"] is None and on(rows, TILED_ROWS) and on(lanes, LANES)
 
 
 def _arrays(eqn: JaxprEqn) -> bool:
@@ -290,13 +323,20 @@ def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
             taken = eqn.params["permutation"]
             orders.insert(0, tuple(taken.index(k) for k in range(len(taken))))
         for order in orders:
-            yield _rewrite("constraint", eqn, number, f"the result of {eqn.primitive.name} laid out {order} from major "
-                           "to minor", f"with_layout_constraint(y, Layout({order}))", order=order)
+            yield _rewrite(
+                "constraint",
+                eqn,
+                number,
+                f"the result of {eqn.primitive.name} laid out {order} from major to minor",
+                f"with_layout_constraint(y, Layout({order}))",
+                order=order,
+            )
 
 
-def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite) -> Callable[..., list[Any]]:
-    """The function of a jaxpr with one rewrite of its equations."""
-    return lambda *values: evaluated(jaxpr, consts, values, _overrides(jaxpr, rewrite))
+def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite | None) -> Callable[..., list[Any]]:
+    """The function of a jaxpr with one rewrite of its equations, or with none."""
+    overrides = {} if rewrite is None else _overrides(jaxpr, rewrite)
+    return lambda *values: evaluated(jaxpr, consts, values, overrides)
 
 
 def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
@@ -407,15 +447,40 @@ def _merged(body: Jaxpr, mapping: Any, number: int, name: str, out: bool) -> Ite
         dims = (*array[:-2], array[-2] * array[-1])
         shape = f"[{','.join(map(str, dims))}]"
         if out:
-            yield _rewrite("outside", eqn, k, f"{name} written as {shape}, reshaped after the call",
-                           f"out_shape {shape}, then .reshape{tuple(array)}", operand=number)
+            yield _rewrite(
+                "outside",
+                eqn,
+                k,
+                f"{name} written as {shape}, reshaped after the call",
+                f"out_shape {shape}, then .reshape{tuple(array)}",
+                operand=number,
+            )
         else:
-            yield _rewrite("outside", eqn, k, f"{name} given as {shape}", f"{name}.reshape{dims} before the call, its "
-                           f"heads read as {name}[.., h * {array[-1]}:(h + 1) * {array[-1]}]", operand=number)
-            yield _rewrite("first", eqn, k, f"{name} reshaped when it is read, its heads taken from the lanes",
-                           f"{name}[...].reshape(.., {block[-2] * block[-1]}) first in the body", operand=number)
-            yield _rewrite("apart", eqn, k, f"{name} read head by head, joined along the lanes",
-                           f"[{name}[.., h, :] for h in range({block[-2]})] in place of {name}[...]", operand=number)
+            yield _rewrite(
+                "outside",
+                eqn,
+                k,
+                f"{name} given as {shape}",
+                f"{name}.reshape{dims} before the call, its "
+                f"heads read as {name}[.., h * {array[-1]}:(h + 1) * {array[-1]}]",
+                operand=number,
+            )
+            yield _rewrite(
+                "first",
+                eqn,
+                k,
+                f"{name} reshaped when it is read, its heads taken from the lanes",
+                f"{name}[...].reshape(.., {block[-2] * block[-1]}) first in the body",
+                operand=number,
+            )
+            yield _rewrite(
+                "apart",
+                eqn,
+                k,
+                f"{name} read head by head, joined along the lanes",
+                f"[{name}[.., h, :] for h in range({block[-2]})] in place of {name}[...]",
+                operand=number,
+            )
         return
 
 
@@ -428,30 +493,69 @@ def _turned(body: Jaxpr, uses: Sequence[JaxprEqn], number: int, name: str) -> It
             chain.add(eqn.outvars[0])
         if taken and eqn.primitive.name == "transpose":
             order = tuple(eqn.params["permutation"])
-            yield _rewrite("outside", eqn, k, f"{name} given transposed {order}",
-                           f"{name}.transpose{order} before the call, no transposition in the body",
-                           operand=number, order=order)
+            yield _rewrite(
+                "outside",
+                eqn,
+                k,
+                f"{name} given transposed {order}",
+                f"{name}.transpose{order} before the call, no transposition in the body",
+                operand=number,
+                order=order,
+            )
             return
 
 
-def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> Callable[..., list[Any]]:
-    """A Pallas call with one rewrite, as a function of the call's own operands that gives its own results.
+@dataclass(frozen=True, slots=True)
+class RewrittenCall:
+    """A Pallas call with one rewrite.
+
+    bind: of operands to results, in their new form.  operand, result: the number of the one that has a new form, -1 for
+    none.  aval: its shape.  own: the shape before.  order: of its transposition, () for a reshape.
+    """
+
+    bind: Callable[..., list[Any]]
+    operand: int = -1
+    result: int = -1
+    aval: Any = None
+    own: tuple[int, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def __call__(self, *values: Any) -> list[Any]:
+        """The call's own results for its own operands: what is outside is done before the call, or after it."""
+        jax = need_jax()
+        given = list(values)
+        if self.operand >= 0:
+            value = given[self.operand]
+            given[self.operand] = (
+                jax.lax.transpose(value, self.order) if self.order else jax.lax.reshape(value, self.aval.shape)
+            )
+        results = self.bind(*given)
+        if self.result >= 0:
+            results[self.result] = jax.lax.reshape(results[self.result], self.own)
+        return results
+
+
+def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> RewrittenCall:
+    """A Pallas call with one rewrite.
 
     Args:
         eqn: The call's equation.
         rewrite: One of `of_kernel`.
 
     Returns:
-        The function; it reshapes or transposes an operand before the call, or a result after it.
+        The call, a function of the operands of the equation.
     """
-    jax = need_jax()
     params = dict(eqn.params)
     body, grid = _flat_body(params), params["grid_mapping"]
     avals = [v.aval for v in body.invars]
     at = grid.num_index_operands + rewrite.operand
+
+    def bind(*values: Any) -> list[Any]:
+        return list(eqn.primitive.bind(*values, **params))
+
     if rewrite.operand < 0:
         params["jaxpr"] = _retraced(params, avals, with_rewrite(body, (), rewrite))
-        return lambda *values: list(eqn.primitive.bind(*values, **params))
+        return RewrittenCall(bind)
     overrides = _of_operand(body, body.invars[at], rewrite)
     own = grid.block_mappings[rewrite.operand]
     if rewrite.kind == "outside":
@@ -461,36 +565,24 @@ def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> Callable[..., list[Any]]:
         params["grid_mapping"] = replace(grid, block_mappings=tuple(mappings))
     params["jaxpr"] = _retraced(params, avals, lambda *refs: evaluated(body, (), refs, overrides))
     if rewrite.kind != "outside":
-        return lambda *values: list(eqn.primitive.bind(*values, **params))
+        return RewrittenCall(bind)
     out = rewrite.operand - grid.num_inputs
-    dynamic = len(eqn.invars) - grid.num_index_operands - grid.num_inputs
     if out >= 0:
         outs = list(params["out_avals"])
         outs[out] = outs[out].update(shape=mapping.array_aval.shape)
         params["out_avals"] = tuple(outs)
-
-    def called(*values: Any) -> list[Any]:
-        given = list(values)
-        if out < 0:
-            place = dynamic + at
-            given[place] = (
-                jax.lax.transpose(given[place], rewrite.order)
-                if rewrite.order
-                else jax.lax.reshape(given[place], mapping.array_aval.shape)
-            )
-        results = list(eqn.primitive.bind(*given, **params))
-        if out >= 0:
-            results[out] = jax.lax.reshape(results[out], own.array_aval.shape)
-        return results
-
-    return called
+        return RewrittenCall(bind, -1, out, outs[out], own.array_aval.shape)
+    dynamic = len(eqn.invars) - grid.num_index_operands - grid.num_inputs
+    return RewrittenCall(bind, dynamic + at, -1, mapping.array_aval, own.array_aval.shape, rewrite.order)
 
 
 def _mapping(own: Any, rewrite: Rewrite) -> Any:
     """A block mapping of an operand whose last two dimensions are merged, or whose dimensions are transposed."""
     jax = need_jax()
     blocks, dims = list(own.block_shape), list(own.array_aval.shape)
-    index, consts = opened(own.index_map_jaxpr)
+    opened_map = opened(own.index_map_jaxpr)
+    index: Any = opened_map[0]
+    consts = opened_map[1]
     if rewrite.order:
         blocks, dims = [blocks[k] for k in rewrite.order], [dims[k] for k in rewrite.order]
         taken = list(rewrite.order)
@@ -500,8 +592,13 @@ def _mapping(own: Any, rewrite: Rewrite) -> Any:
         # a block has all of the last dimension, so that its index there is 0
         taken = [*range(len(dims))]
     outs = [index.outvars[k] for k in taken]
-    closed = jax.extend.core.ClosedJaxpr(index.replace(outvars=outs, debug_info=index.debug_info._replace(
-        result_paths=None)), consts) if hasattr(own.index_map_jaxpr, "consts") else index.replace(outvars=outs)
+    closed = (
+        jax.extend.core.ClosedJaxpr(
+            index.replace(outvars=outs, debug_info=index.debug_info._replace(result_paths=None)), consts
+        )
+        if hasattr(own.index_map_jaxpr, "consts")
+        else index.replace(outvars=outs)
+    )
     inner = own.transformed_block_aval
     shape = tuple(b.block_size for b in blocks)
     return own.replace(
@@ -567,42 +664,54 @@ _CLOSE = {"float32": 1e-5, "bfloat16": 2e-2, "float16": 2e-3}
 
 
 def numbers(eqn: JaxprEqn, rewrite: Rewrite) -> str:
-    """How the results of a rewritten call differ from the call's own, in JAX's interpreter on the CPU; "" for not at all.
+    """How the results of a rewritten call differ from the call's own, in JAX's interpreter; "" for not at all.
 
-    Operands are small whole numbers, so that sums and products are exact in whatever order they are made.
-    Raises LayoutError where it cannot be run, or is too large.
+    eqn: of the call.  Raises LayoutError where it is not run.
     """
+    interpreted = eqn.replace(params={**eqn.params, "interpret": True})
+    programs = prod(n for n in eqn.params["grid_mapping"].grid if type(n) is int)
+    if (work := programs * _work(body_of(eqn.params))) > MOST_WORK:
+        raise LayoutError(f"the call is too large to be run for its numbers: {work:,} elements and products")
+    own = eqn.primitive.bind
+    return _run(lambda *values: own(*values, **interpreted.params), rewritten_call(interpreted, rewrite),
+                [v.aval for v in eqn.invars])  # fmt: skip
+
+
+def compared(own: Callable[..., Any], other: Callable[..., Any], arrays: Sequence[Any]) -> str:
+    """How the results of two programs of the same arrays differ on the CPU, or why that is not known; "" for none."""
+    try:
+        if (work := _work(opened(need_jax().make_jaxpr(own)(*arrays))[0])) > MOST_WORK:
+            return f"the program is too large to be run for its numbers: {work:,} elements and products"
+        return _run(own, other, arrays)
+    except LayoutError as error:
+        return error.problem
+
+
+def _run(own: Callable[..., Any], other: Callable[..., Any], avals: Sequence[Any]) -> str:
+    """The first difference of two functions on small whole numbers, of which sums are exact in any order."""
     import numpy as np
 
     jax = need_jax()
-    if (work := _work(eqn)) > MOST_WORK:
-        raise LayoutError(f"the call is too large to be run for its numbers: {work:,} elements and products")
     random = np.random.default_rng(0)
     given = [
-        jax.numpy.asarray(random.integers(-2, 3, v.aval.shape) if _counts(v.aval) else np.zeros(v.aval.shape),
-                          v.aval.dtype)
-        for v in eqn.invars
-    ]  # fmt: skip
-    interpreted = eqn.replace(params={**eqn.params, "interpret": True})
+        jax.numpy.asarray(random.integers(-2, 3, a.shape) if _counts(a) else np.zeros(a.shape), a.dtype) for a in avals
+    ]
     try:
-        before = jax.jit(lambda *values: eqn.primitive.bind(*values, **interpreted.params))(*given)
-        after = jax.jit(rewritten_call(interpreted, rewrite))(*given)
+        before, after = (jax.jit(function)(*given) for function in (own, other))
     except Exception as error:
-        raise LayoutError(f"JAX's interpreter does not run it: {shorten(' '.join(str(error).split()), 200)}") from None
+        raise LayoutError(f"JAX does not run it on the CPU: {shorten(' '.join(str(error).split()), 200)}") from None
     return next(filter(None, map(_difference, before, after)), "")
 
 
-def _work(eqn: JaxprEqn) -> int:
-    """Elements of results and products of one program, times the programs."""
-    programs = prod(n for n in eqn.params["grid_mapping"].grid if type(n) is int)
+def _work(jaxpr: Jaxpr) -> int:
+    """Elements of the results of all equations, those of products times what they sum over."""
     each = 0
-    for one in body_of(eqn.params).eqns:
+    for one in jaxpr.eqns:
         size = sum(prod(getattr(v.aval, "shape", ())) for v in one.outvars)
         if one.primitive.name == "dot_general":
-            contracted = one.params["dimension_numbers"][0][0]
-            size *= prod(one.invars[0].aval.shape[k] for k in contracted)
+            size *= prod(one.invars[0].aval.shape[k] for k in one.params["dimension_numbers"][0][0])
         each += size
-    return programs * each
+    return each
 
 
 def _counts(aval: Any) -> bool:
