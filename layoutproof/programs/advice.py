@@ -224,6 +224,7 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
     if made.record is None or answer.value is None:
         why = "not compiled" if made.problem is None else made.problem.reason
         return _nothing(asked.title, f"{why}; {GIVE}" if dump else why)
+    moved = answer.value["moved_by"]
     kept, donors, own = (answer.value[key] for key in ("kept", "donors", "names"))
     names = names or [own[number] for number in kept or range(len(own)) if number < len(own)]
     before = _named(made.record, names)
@@ -237,7 +238,7 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
             return Try(candidate, "failed", problem=why)
         if answer.value is not None and answer.value["numbers"]:
             return Try(candidate, "failed", problem=str(answer.value["numbers"]))
-        return judged(candidate, before, _named(result.record, names))
+        return judged(candidate, before, _named(result.record, names), moved)
 
     answers = yield chosen
     tries = list(map(outcome, chosen, answers))

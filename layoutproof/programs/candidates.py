@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict
 
 from layoutproof.core.amounts import size
@@ -195,8 +196,15 @@ def _counts(copy: Copy) -> bool:
     return copy.kind != "space"
 
 
-def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
+def judged(
+    candidate: ProgramChange,
+    before: Record,
+    after: Record,
+    moved_by: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Try:
     """Whether a candidate helped, by the records of one program without and with it, of one compiler.
+
+    moved_by: the operations that move data before what is computed at a place.
 
     >>> from dataclasses import replace
     >>> from layoutproof.programs.record import MemoryStats
@@ -220,10 +228,10 @@ def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
         (less if other < one else more).append(words)
     verdict: Verdict = "trade" if less and more else "helped" if less else "worse" if more else "same"
     chosen = _chosen(candidate, before, after)
-    return Try(candidate, verdict, now, tuple(less), tuple(more), chosen, causes=_saved(before, after))
+    return Try(candidate, verdict, now, tuple(less), tuple(more), chosen, causes=_saved(before, after, moved_by))
 
 
-def _saved(before: Record, after: Record) -> tuple[str, ...]:
+def _saved(before: Record, after: Record, moved_by: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The copies of a program that another form of it does not have, in words, the most bytes first.
 
     They are matched by what they do, since names and places differ.
@@ -236,7 +244,7 @@ def _saved(before: Record, after: Record) -> tuple[str, ...]:
         stays = min(left[_does(copy)], copy.count)
         left[_does(copy)] -= stays
         if copy.count > stays:
-            found.append(cause_of(copy))
+            found.append(cause_of(copy, moved_by))
     return tuple(found)
 
 
@@ -244,7 +252,7 @@ def _does(copy: Copy) -> tuple[str, str, str]:
     return (copy.kind, copy.source, copy.target)
 
 
-def cause_of(copy: Copy) -> str:
+def cause_of(copy: Copy, moved_by: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
     """What moves data, in words: the operation of the user's source, its `file:line`, both layouts, bytes.
 
     >>> from layoutproof.programs.record import Often, Place
@@ -252,10 +260,16 @@ def cause_of(copy: Copy) -> str:
     >>> cause_of(Copy(place, "copy", "relayout", "f32[8,4]{1,0}", "f32[8,4]{0,1}", 256, 1, Often()))
     'transpose at model.py:12: f32[8,4]{1,0} -> f32[8,4]{0,1}, 256 B'
     """
+    near = next((ops for place, ops in moved_by.items() if ops and _among(place, [copy.place.source])), ())
     operation = copy.place.op_name.rpartition("/")[2].partition("[")[0] or copy.opcode
     where = f" at {copy.place.source}" if copy.place.source else ""
     whose = f" of {copy.boundary}" if copy.boundary else ""
-    return f"{operation}{where}{whose}: {copy.source} -> {copy.target}, {_size(copy.bytes)}"
+    after = (
+        f" after {', '.join(near)}"
+        if near and f"{operation} at {copy.place.source.rpartition('/')[2]}" not in near
+        else ""
+    )
+    return f"{operation}{where}{after}{whose}: {copy.source} -> {copy.target}, {_size(copy.bytes)}"
 
 
 def rewrites_of(record: Record, found: Sequence[Mapping[str, str]]) -> tuple[ProgramChange, ...]:

@@ -20,7 +20,7 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
-from layoutproof.pallas.from_jax.rewrites import Rewrite, compared, flat, of_program, with_rewrite
+from layoutproof.pallas.from_jax.rewrites import Rewrite, compared, flat, moved_by, of_program, with_rewrite
 from layoutproof.programs import compiling
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
     parameters of what was compiled, in their order, `names` of the arrays, and `donors`: whether it is known which ones
     are donated.
 
-    `rewrites`: of the program as it is, those of its equations.  `numbers`: why the results of a rewritten program are
-    not known to be the program's own, "" where they are.
+    `rewrites`: of the program as it is, those of its equations.  `moved_by`: what moves data, by place.  `numbers`: why
+    the results of a rewritten program are not known to be the program's own, "" where they are.
     """
     about: dict[str, Any] = {}
 
@@ -72,32 +72,30 @@ def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
             stack.enter_context(device_of(request["target"]))
         stack.enter_context(compiling.on_mesh(mesh))
         change = _by_array(request["change"], request.get("kept"))
-        program, rewrites, numbers = _rewritten(program, request["change"]["rewrite"], mesh)
+        program, rewrites, moves, numbers = _rewritten(program, request["change"]["rewrite"], mesh)
         lowered = _jitted(program, change, mesh).lower(*_changed(program.arrays, change))
         about: JsonObject = {
             "kept": _kept(lowered),
             "donors": program.donated is not None,
             "names": list(program.names),
         }
-        about |= {"rewrites": rewrites, "numbers": numbers}
+        about |= {"rewrites": rewrites, "moved_by": moves, "numbers": numbers}
         return lowered, compiling._names(jax, lowered), about
 
 
-def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, list[Any], str]:
-    """(The program with a rewrite, or as it is, the rewrites of it, why its numbers are not known to be the same).
+def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, list[Any], dict[str, list[str]], str]:
+    """(The program with a rewrite, or as it is, the rewrites of it, what moves data where, why its numbers
+    are not known to be the same).
 
     number: of the rewrite, -1 for none; then they are listed. On several devices there are none: an order is
     of a shard.
     """
     if mesh.axis_names:
-        return program, [], ""
-    try:
-        jaxpr = flat(program.function, program.arrays)
-        found: Sequence[Rewrite] = of_program(jaxpr.jaxpr)
-    except LayoutError:
-        found = ()
+        return program, [], {}, ""
+    jaxpr = flat(program.function, program.arrays)
+    found: Sequence[Rewrite] = of_program(jaxpr.jaxpr)
     if number < 0:
-        return program, [each.as_dict() for each in found], ""
+        return program, [each.as_dict() for each in found], moved_by(jaxpr.jaxpr), ""
     if number >= len(found):
         raise LayoutError(f"the program has no rewrite {number}")
     rewrite = found[number]
@@ -106,7 +104,7 @@ def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, li
     # a constraint says where an array is, and is no computation
     why = "" if rewrite.kind == "constraint" else compared(own, function, program.arrays)
     function.__name__ = program.function.__name__
-    return dataclasses.replace(program, function=function), [], why
+    return dataclasses.replace(program, function=function), [], {}, why
 
 
 def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _Program:

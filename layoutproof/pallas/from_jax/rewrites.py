@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -29,6 +30,8 @@ MOVES = ("reshape", "transpose", "slice", "rev", "broadcast_in_dim")
 """Primitives with one array that only move elements: any of them may change places with a conversion."""
 TILED_ROWS = 32
 """Rows of a tile of the narrowest elements that kernels compute with, 8 bits."""
+CAUSES = (*MOVES[:4], "gather", "concatenate", "dynamic_slice", "squeeze", "convert_element_type")
+"""Primitives that a user writes, and that leave data in another order, or in tiles of another size."""
 INLINED = ("jit", "pjit", "closed_call", "core_call")
 _ELEMENTWISE = frozenset((
     "add", "sub", "mul", "div", "max", "min", "neg", "abs", "sign", "exp", "exp2", "log", "log1p", "tanh",
@@ -245,15 +248,18 @@ def _pairs(jaxpr: Jaxpr) -> Iterator[Rewrite]:
                 f"the conversion to {eqn.outvars[0].aval.dtype}, then the {names[0]} to {_text(eqn.outvars[0].aval)}",
                 f"x.astype(..).{names[0]}(..)",
             )
-        elif names == ("reshape", "transpose") and once and _regrouped(before, eqn) is not None:
-            order, _ = _regrouped(before, eqn) or ((), ())
+        elif names == ("reshape", "transpose") and once and (found := _regrouped(before, eqn)) is not None:
             yield _rewrite(
                 "transpose first",
                 before,
                 number,
-                f"{_text(before.invars[0].aval)} transposed {order} before it is reshaped",
-                f"x.transpose{order}.reshape{tuple(eqn.outvars[0].aval.shape)}",
+                f"{_dims(before, found.first)} transposed {found.order}, then split to {_text(eqn.outvars[0].aval)}",
+                f"x.reshape{found.first}.transpose{found.order}.reshape{found.last}",
             )
+
+
+def _dims(eqn: JaxprEqn, dims: Sequence[int]) -> str:
+    return f"{element_type(eqn.outvars[0].aval.dtype)}[{','.join(map(str, dims))}]"
 
 
 def _is_aligned(eqn: JaxprEqn) -> bool:
@@ -281,36 +287,51 @@ def _rewrite(kind: RewriteKind, cause: JaxprEqn, number: int, what: str, write: 
     )  # fmt: skip
 
 
-def _regrouped(reshape: JaxprEqn, transpose: JaxprEqn) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """(The transposition of the array before a reshape that splits dimensions, the shape after it), None for none.
+@dataclass(frozen=True, slots=True)
+class _Regrouped:
+    """A reshape and a transposition as a coarser reshape, a transposition, and the rest of the reshape."""
 
-    The dimensions that one dimension is split into have to stay together, in their order.
-    """
-    old, new = reshape.invars[0].aval.shape, reshape.outvars[0].aval.shape
-    if 0 in old or len(new) < len(old):
+    first: tuple[int, ...]
+    order: tuple[int, ...]
+    last: tuple[int, ...]
+
+    def of(self, value: Array) -> Array:
+        lax = need_jax().lax
+        return lax.reshape(lax.transpose(lax.reshape(value, self.first), self.order), self.last)
+
+
+def _regrouped(reshape: JaxprEqn, transpose: JaxprEqn) -> _Regrouped | None:
+    """The transposition done before dimensions are split that stay together, in their order; None where none do."""
+    new, taken = reshape.outvars[0].aval.shape, transpose.params["permutation"]
+    runs: list[list[int]] = []
+    for k in taken:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    if len(runs) == len(new):
         return None
-    groups: list[tuple[int, ...]] = []
-    at = 0
-    for extent in old:
-        start, size = at, 1
-        while at < len(new) and size < extent:
-            size *= new[at]
-            at += 1
-        if at == start and at < len(new) and new[at] == 1:
-            at += 1
-        if size != extent:
-            return None
-        groups.append(tuple(range(start, at)))
-    if at != len(new) or not all(groups):
+    # dimensions that are not split belong together too, unless both were there before the reshape
+    old = _borders(reshape.invars[0].aval.shape)
+    split: list[list[int]] = []
+    for run in runs:
+        at = [run[0]]
+        for k in run[1:]:
+            if prod(new[:k]) in old:
+                split.append(at)
+                at = []
+            at.append(k)
+        split.append(at)
+    ordered = sorted(split)
+    if len(ordered) == len(new) or len(ordered) < 2:
         return None
-    left, order = list(transpose.params["permutation"]), []
-    while left:
-        number = next((k for k, group in enumerate(groups) if tuple(left[: len(group)]) == group), None)
-        if number is None:
-            return None
-        order.append(number)
-        del left[: len(groups[number])]
-    return (tuple(order), tuple(old[k] for k in order)) if order != sorted(order) else None
+    first = tuple(prod(new[k] for k in run) for run in ordered)
+    return _Regrouped(first, tuple(ordered.index(run) for run in split), tuple(new[k] for k in taken))
+
+
+def _borders(dims: Sequence[int]) -> set[int]:
+    """The numbers of elements at which a dimension begins: of two shapes the same border is one between dimensions."""
+    return {prod(dims[:k]) for k in range(len(dims))}
 
 
 def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
@@ -333,6 +354,23 @@ def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
             )
 
 
+def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
+    """Place -> what moves data nearest before what is computed there, `transpose at model.py:12`.
+
+    A copy that a compiler makes names the operation that reads or makes the array; the layout comes from these.
+    """
+    nearest: dict[Any, tuple[str, ...]] = {}
+    found: dict[str, list[str]] = {}
+    for eqn in jaxpr.eqns:
+        given = [nearest.get(atom, ()) for atom in eqn.invars if not is_literal(atom)]
+        before = tuple(dict.fromkeys(words for each in given for words in each))[:4]
+        place, name = place_of(eqn.source_info), eqn.primitive.name
+        own = (f"{name} at {place.rpartition('/')[2]}",) if name in CAUSES else before
+        nearest.update(dict.fromkeys(eqn.outvars, own))
+        found.setdefault(place, []).extend(words for words in own if words not in found.get(place, ()))
+    return found
+
+
 def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite | None) -> Callable[..., list[Any]]:
     """The function of a jaxpr with one rewrite of its equations, or with none."""
     overrides = {} if rewrite is None else _overrides(jaxpr, rewrite)
@@ -340,7 +378,6 @@ def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite | None) -
 
 
 def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
-    jax = need_jax()
     eqn = jaxpr.eqns[rewrite.equation]
     makers = {v: k for k, other in enumerate(jaxpr.eqns) for v in other.outvars}
     if rewrite.kind == "constraint":
@@ -357,8 +394,9 @@ def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
 
     def exchanged(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
         if rewrite.kind == "transpose first":
-            order, _ = _regrouped(maker, eqn) or ((), ())
-            return jax.lax.reshape(jax.lax.transpose(held[0], order), eqn.outvars[0].aval.shape)
+            found = _regrouped(maker, eqn)
+            assert found is not None
+            return found.of(held[0])
         # given[1:]: what a move takes beside its array is of the later equation, or was kept of the earlier one
         first = bound(eqn, [held[0], *given[1:]])
         return bound(maker, [first, *held[1:]])
@@ -697,10 +735,14 @@ def _run(own: Callable[..., Any], other: Callable[..., Any], avals: Sequence[Any
         jax.numpy.asarray(random.integers(-2, 3, a.shape) if _counts(a) else np.zeros(a.shape), a.dtype) for a in avals
     ]
     try:
-        before, after = (jax.jit(function)(*given) for function in (own, other))
+        before, after = (jax.jit(partial(_called, function))(*given) for function in (own, other))
     except Exception as error:
         raise LayoutError(f"JAX does not run it on the CPU: {shorten(' '.join(str(error).split()), 200)}") from None
     return next(filter(None, map(_difference, before, after)), "")
+
+
+def _called(function: Callable[..., Any], *values: Any) -> Any:
+    return function(*values)
 
 
 def _work(jaxpr: Jaxpr) -> int:
