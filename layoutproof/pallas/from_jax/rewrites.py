@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jax import Array
     from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
-RewriteKind = Literal["outside", "first", "apart", "convert first", "convert last", "transpose first", "constraint"]
+RewriteKind = Literal["outside", "first", "convert first", "convert last", "transpose first", "constraint"]
 MOVES = ("reshape", "transpose", "slice", "rev", "broadcast_in_dim")
 """Primitives with one array that only move elements: any of them may change places with a conversion."""
 TILED_ROWS = 32
@@ -511,14 +511,6 @@ def _merged(body: Jaxpr, mapping: Any, number: int, name: str, out: bool) -> Ite
                 f"{name}[...].reshape(.., {block[-2] * block[-1]}) first in the body",
                 operand=number,
             )
-            yield _rewrite(
-                "apart",
-                eqn,
-                k,
-                f"{name} read head by head, joined along the lanes",
-                f"[{name}[.., h, :] for h in range({block[-2]})] in place of {name}[...]",
-                operand=number,
-            )
         return
 
 
@@ -631,7 +623,7 @@ def _mapping(own: Any, rewrite: Rewrite) -> Any:
         taken = [*range(len(dims))]
     outs = [index.outvars[k] for k in taken]
     closed = (
-        jax.extend.core.ClosedJaxpr(
+        importlib.import_module("jax.extend.core").ClosedJaxpr(
             index.replace(outvars=outs, debug_info=index.debug_info._replace(result_paths=None)), consts
         )
         if hasattr(own.index_map_jaxpr, "consts")
@@ -656,8 +648,6 @@ def _of_operand(body: Jaxpr, ref: Any, rewrite: Rewrite) -> dict[int, Override]:
     loads: list[Any] = []
 
     def read(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
-        if rewrite.kind == "apart":
-            return _Apart(tuple(given[0][(..., h, slice(None))] for h in range(shape[-2])))
         value = given[0][...]
         if rewrite.order:
             loads[:] = [value]
