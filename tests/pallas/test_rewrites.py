@@ -107,7 +107,7 @@ def test_the_cause_is_the_operation_at_its_line() -> None:
     [
         ("_of_lanes", lambda of: lambda value, heads: rewrites._Apart(of(value, heads).parts[::-1])),
         ("_keeps_heads", lambda of: lambda eqn, dims: True),
-        ("_head_of", lambda of: lambda value, dims, whole=False: lambda h: of(value, dims, whole)(0)),
+        ("_head_of", lambda of: lambda value, heads: lambda h: of(value, heads)(0)),
     ],
 )
 def test_a_wrong_rewrite_is_seen(monkeypatch: pytest.MonkeyPatch, name: str, wrong: Any) -> None:

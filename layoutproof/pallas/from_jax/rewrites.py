@@ -155,8 +155,8 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
     name = eqn.primitive.name
     first = next(value for value in given if isinstance(value, _Apart))
     shape, heads = first.shape, len(first.parts)
-    if name in _ELEMENTWISE:
-        each = [_head_of(value, shape) for value in given]
+    if name in _ELEMENTWISE and all(_has_heads(value, shape) for value in given):
+        each = [_head_of(value, heads) for value in given]
         return _Apart(tuple(bound(eqn, [of(h) for of in each]) for h in range(heads)))
     if name == "reshape" and eqn.params["new_sizes"] == (*shape[:-2], shape[-2] * shape[-1]):
         return first.merged()
@@ -166,7 +166,7 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
         cut = need_jax().lax.slice_in_dim
         return _Apart(tuple(cut(part, start[-1], stop[-1], step[-1], axis=-1) for part in first.parts))
     if name == "concatenate" and eqn.params["dimension"] == len(shape) - 1:
-        each = [_head_of(value, (*shape[:-1], 0), whole=True) for value in given]
+        each = [_head_of(value, heads) for value in given]
         join = need_jax().lax.concatenate
         return _Apart(tuple(join([of(h) for of in each], len(shape) - 2) for h in range(heads)))
     if name == "roll" and eqn.params.get("axis") == len(shape) - 1 and eqn.params.get("stride") is None:
@@ -175,15 +175,20 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
     return bound(eqn, [value.whole() if isinstance(value, _Apart) else value for value in given])
 
 
-def _head_of(value: Any, shape: Sequence[int], whole: bool = False) -> Callable[[int], Any]:
-    """Gives a head of an operand. whole: it has heads whatever its last extent is."""
+def _has_heads(value: Any, shape: Sequence[int]) -> bool:
+    """Whether an operand is a number, or has these dimensions, or 1 in place of some of them."""
+    own = tuple(getattr(value, "shape", ()))
+    return not own or (len(own) == len(shape) and all(n in (1, m) for n, m in zip(own, shape, strict=True)))
+
+
+def _head_of(value: Any, heads: int) -> Callable[[int], Any]:
+    """Gives a head of an operand; one that has 1 head has it for all."""
     if isinstance(value, _Apart):
         return lambda h: value.parts[h]
-    own = tuple(getattr(value, "shape", ()))
-    if own == tuple(shape) or (whole and own[:-1] == tuple(shape[:-1])):
-        index = need_jax().lax.index_in_dim
-        return lambda h: index(value, h, axis=-2, keepdims=False)
-    return lambda h: value
+    if not getattr(value, "shape", ()):
+        return lambda h: value
+    index = need_jax().lax.index_in_dim
+    return lambda h: index(value, h if value.shape[-2] == heads else 0, axis=-2, keepdims=False)
 
 
 def _keeps_heads(eqn: JaxprEqn, shape: Sequence[int]) -> bool:
