@@ -260,15 +260,16 @@ def cause_of(copy: Copy, moved_by: Mapping[str, Sequence[str]] = MappingProxyTyp
     >>> cause_of(Copy(place, "copy", "relayout", "f32[8,4]{1,0}", "f32[8,4]{0,1}", 256, 1, Often()))
     'transpose at model.py:12: f32[8,4]{1,0} -> f32[8,4]{0,1}, 256 B'
     """
-    near = next((ops for place, ops in moved_by.items() if ops and _among(place, [copy.place.source])), ())
-    operation = copy.place.op_name.rpartition("/")[2].partition("[")[0] or copy.opcode
-    where = f" at {copy.place.source}" if copy.place.source else ""
+    source = copy.place.source
+    near = next((ops for place, ops in moved_by.items() if source and _among(place, [source])), ())
+    near = near or moved_by.get(copy.boundary, ())
+    scope, _, last = copy.place.op_name.rpartition("/")
+    operation = (last.partition("[")[0] if scope else "") or copy.opcode
+    where = f" at {source}" if source else ""
+    after = ""
+    if near and f"{operation} at {source.rpartition('/')[2]}" not in near:
+        after = f" {'after' if source else 'for'} {', '.join(near)}"
     whose = f" of {copy.boundary}" if copy.boundary else ""
-    after = (
-        f" after {', '.join(near)}"
-        if near and f"{operation} at {copy.place.source.rpartition('/')[2]}" not in near
-        else ""
-    )
     return f"{operation}{where}{after}{whose}: {copy.source} -> {copy.target}, {_size(copy.bytes)}"
 
 

@@ -12,7 +12,7 @@ import dataclasses
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,7 @@ def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
             "donors": program.donated is not None,
             "names": list(program.names),
         }
-        about |= {"rewrites": rewrites, "moved_by": moves, "numbers": numbers}
+        about |= {"rewrites": rewrites, "moved_by": _by_parameter(moves, about["kept"]), "numbers": numbers}
         return lowered, compiling._names(jax, lowered), about
 
 
@@ -105,6 +105,12 @@ def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, li
     why = "" if rewrite.kind == "constraint" else compared(own, function, program.arrays)
     function.__name__ = program.function.__name__
     return dataclasses.replace(program, function=function), [], {}, why
+
+
+def _by_parameter(moves: Mapping[str, list[str]], kept: Sequence[int] | None) -> dict[str, list[str]]:
+    """What moves data, with parameters in place of arrays. kept: the array that each parameter is."""
+    arrays = {f"parameter {array}": f"parameter {k}" for k, array in enumerate(kept or ())}
+    return {arrays.get(place, place): words for place, words in moves.items()}
 
 
 def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _Program:

@@ -150,6 +150,11 @@ def bound(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
     return eqn.primitive.bind(*functions, *given, **params)
 
 
+def bound_to(eqn: JaxprEqn, given: Sequence[Any], **params: Any) -> Any:
+    """The results of an equation for other operands and with other parameters."""
+    return eqn.primitive.bind(*given, **{**eqn.params, **params})
+
+
 def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
     """An equation of which some operand has its heads apart: head by head where it may be, else of the whole."""
     name = eqn.primitive.name
@@ -169,9 +174,11 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
         each = [_head_of(value, heads) for value in given]
         join = need_jax().lax.concatenate
         return _Apart(tuple(join([of(h) for of in each], len(shape) - 2) for h in range(heads)))
+    if name == "split" and eqn.params["axis"] == len(shape) - 1:
+        parts = [bound_to(eqn, [part], axis=len(shape) - 2) for part in first.parts]
+        return [_Apart(tuple(each[k] for each in parts)) for k in range(len(parts[0]))]
     if name == "roll" and eqn.params.get("axis") == len(shape) - 1 and eqn.params.get("stride") is None:
-        params = {**eqn.params, "axis": len(shape) - 2}
-        return _Apart(tuple(eqn.primitive.bind(part, *given[1:], **params) for part in first.parts))
+        return _Apart(tuple(bound_to(eqn, [part, *given[1:]], axis=len(shape) - 2) for part in first.parts))
     return bound(eqn, [value.whole() if isinstance(value, _Apart) else value for value in given])
 
 
@@ -362,7 +369,8 @@ def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
 def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
     """Place -> what moves data nearest before what is computed there, `transpose at model.py:12`.
 
-    A copy that a compiler makes names the operation that reads or makes the array; the layout comes from these.
+    A copy that a compiler makes names the operation that reads or makes the array; the layout comes from these. Of an
+    input, `parameter 0`, it is the first operation that takes it.
     """
     nearest: dict[Any, tuple[str, ...]] = {}
     found: dict[str, list[str]] = {}
@@ -373,6 +381,9 @@ def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
         own = (f"{name} at {place.rpartition('/')[2]}",) if name in CAUSES else before
         nearest.update(dict.fromkeys(eqn.outvars, own))
         found.setdefault(place, []).extend(words for words in own if words not in found.get(place, ()))
+        for number, variable in enumerate(jaxpr.invars):
+            if variable in [atom for atom in eqn.invars if not is_literal(atom)]:
+                found.setdefault(f"parameter {number}", [f"{name} at {place.rpartition('/')[2]}"])
     return found
 
 
