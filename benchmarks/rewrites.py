@@ -4,8 +4,8 @@
     python benchmarks/rewrites.py --only rope_heads        one of them
 
 Prints the table of docs/compiler.md. Each function is compiled as it is and with each candidate; the line that moves
-the data carries the word CAUSE. A twin is the same function without the fault: nothing may be found of it. Every figure is
-the TPU compiler's own; none was measured on a chip.
+the data carries the word CAUSE. A twin is the same function without the fault: nothing may be found of it. Every figure
+is the TPU compiler's own; none was measured on a chip.
 """
 
 from __future__ import annotations
