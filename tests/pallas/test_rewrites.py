@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.rewrites import CASES
 from layoutproof.core.errors import LayoutError
 
 pytestmark = pytest.mark.slow
@@ -196,3 +197,16 @@ def test_what_moved_the_data_is_the_nearest_before() -> None:
     found = {place.rpartition(":")[2]: words for place, words in moved_by(flat(function, [shape(8, 16)]).jaxpr).items()}
     assert found[str(line + 3)] == [f"rev at test_rewrites.py:{line + 2}"]
     assert found[str(line + 1)] == [f"transpose at test_rewrites.py:{line + 1}"]
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kernel])
+def test_the_twin_of_a_case_has_no_rewrite(name: str) -> None:
+    """What the benchmark's kernels have a fault in, their twins do not: there is nothing to print."""
+    from layoutproof.pallas.from_jax.user import arguments
+
+    case = CASES[name]
+    for function, args, some in ((case.function, case.args, True), (case.twin, case.twin_args, False)):
+        jaxpr = jax.make_jaxpr(function)(*arguments(list(args)))
+        (equation,) = [each for each in jaxpr.jaxpr.eqns if each.primitive.name == "pallas_call"]
+        found = [each for each in of_kernel(equation.params) if each.operation == case.cause]
+        assert bool(found) == some, found
