@@ -80,6 +80,7 @@ def kernels(
     where: str | Sequence[str] = (),
     replay: bool = False,
     compile: bool = False,
+    try_: bool = False,
     strict_tables: bool = False,
     **kwargs: object,
 ) -> Kernels:
@@ -104,6 +105,8 @@ def kernels(
             proof makes it unknown, and is an error `conflict`.
         compile: Whether the TPU compiler compiles each kernel, ahead of time, in a child process: whether it accepts
             it, and its figures of VMEM, spills, relayouts and cycles: `calls[..].compiled`.
+        try_: With `compile`: whether rewrites of each kernel are compiled too, operands given merged or transposed,
+            heads taken apart, conversions moved: `calls[..].compiled[..].rewrites`, the best first.
         strict_tables: Whether a violation that only some of the assumed tables have is refuted. By default it is
             unknown, "refuted if prefetch0 can be 0, 1, 0", unless the entries of the table are fixed.
         **kwargs: Arguments of the function by name, as `args`.
@@ -121,7 +124,7 @@ def kernels(
     chip = first_of(targets, compile, function)
     found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
     answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where, strict_tables)
-    answer = asked_compiler(answer, function, args, kwargs, targets, compiler) if compile else answer
+    answer = asked_compiler(answer, function, args, kwargs, targets, compiler, try_=try_) if compile else answer
     return replayed(answer, function, args, kwargs, chip) if replay else answer
 
 
@@ -154,12 +157,14 @@ def asked_compiler(
     targets: Sequence[str],
     compiler: str | None = None,
     progress: Callable[[str, str], None] = lambda title, what: None,
+    try_: bool = False,
 ) -> Kernels:
     """The same answer, and of each kernel what the TPU compiler makes of it. Arguments as of `kernels`, but no file.
 
     targets: the first is the one whose rules were asked.  progress: called with a kernel's title and what is done now.
     """
     from layoutproof.mosaic.ask import asked, compiled
+    from layoutproof.mosaic.rewriting import tried
 
     names = list(dict.fromkeys(generation(target) for target in targets))
     first = kernel_target(names[0], compiler)
@@ -169,6 +174,8 @@ def asked_compiler(
     given = [(k, kernel) for k, kernel in wanted if not kernel.named_sizes()]
     questions = [asked(place, args, dict(kwargs), kernel, k, name) for k, kernel in given for name in names]
     told = compiled(questions, progress=progress)
+    if try_:
+        told = (tried(one, report, progress=progress) for one, report in zip(questions, told, strict=True))
     found = list(answer.calls)
     for k, kernel in wanted:
         more, made = list(found[k].findings), []

@@ -132,11 +132,11 @@ def compiled(
         def requests() -> Iterator[dict[str, object]]:
             for one in given:
                 current[:] = [one]
-                yield _request(one, library, plain, False)
+                yield request_of(one, library, plain, False)
 
         def estimates_of() -> Iterator[dict[str, object]]:
             while wanted:
-                yield _request(wanted.pop(), library, profile, True)
+                yield request_of(wanted.pop(), library, profile, True)
 
         def tell(what: object) -> None:
             progress(current[0].title, str(what))
@@ -163,7 +163,8 @@ def child(flags: str, library: str, seconds: float, memory: int | None) -> Child
     return Child(libtpu.WHAT, "layoutproof.mosaic.compiling", environment, seconds, memory)
 
 
-def _request(one: CompilerQuestion, library: str, folder: str, profile: bool) -> dict[str, object]:
+def request_of(one: CompilerQuestion, library: str, folder: str, profile: bool) -> dict[str, object]:
+    """The request to that process. folder: for its files.  profile: whether it is for cycles."""
     return {
         "code": one.code,
         "target": one.target,

@@ -41,6 +41,7 @@ from layoutproof.pallas.from_jax.adapter import (
     put,
 )
 from layoutproof.pallas.from_jax.programs import program_of
+from layoutproof.pallas.from_jax.rewrites import Rewrite, RewrittenCall, numbers, of_kernel, rewritten_call
 from layoutproof.pallas.from_jax.sent import call_of
 from layoutproof.pallas.from_jax.trace import Site
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
@@ -53,11 +54,12 @@ if TYPE_CHECKING:
 PROFILE = "profile"
 """The folder for estimates of cycles, in that of the compiler's files; it has to be there."""
 MOST_WORDS = 8000
-_KEPT = "kernel 2"
+_KEPT = "kernel 3"
 """Of answers in the cache; another number where an answer is of another form."""
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit")
 _USED = re.compile(r'"used_scoped_memory_configs":\[([^\]\n]*+)\]?')
 _VMEM = re.compile(r'"memory_space":"1"[^}]{0,200}?"size":"(\d+)"')
+_PRICE = re.compile(r'"estimated_cycles":"(\d+)"')
 _CALL = re.compile(r'^[^\S\n]*+(?:ROOT )?%(\S+) = .*custom_call_target="tpu_custom_call"', re.MULTILINE)
 _ASKED = "layoutproof_asked"
 """The scope round the call that is asked about, where others are compiled with it."""
@@ -83,7 +85,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
 
     request: as `sent.call_of` has it, with `library`, "" for the installed compiler, `flags`, what its user
     tells it, `profile`, whether its cycles are asked for, and `folder`, to which libtpu was told to write, and which is
-    emptied.
+    emptied. `rewrites`: whether the answer lists the rewrites of the call.  `rewrite`: the number of the one that is
+    made first; then `numbers` says how its results differ from the call's own, "" for not at all.
     """
     if "config" in request:
         return _of_text(request)
@@ -91,6 +94,9 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
     tell("tracing")
     kernel, site = call_of(request)
     program = _program(site)
+    rewrites = of_kernel(site.equation.params) if "rewrite" in request or request.get("rewrites") else ()
+    if "rewrite" in request:
+        program = dataclasses.replace(program, rewrite=rewrites[request["rewrite"]])
     target, profile, folder = request["target"], request["profile"], Path(request["folder"])
     jax = need_jax()
     compiler = libtpu.with_flags(libtpu.version(request["library"]), request["flags"])
@@ -100,6 +106,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
         programs *= extent if type(extent) is int else 1
     body = program_of(body_of(site.equation.params))
     seen = {"unseen": unseen(body), "flops": flops(body, programs)}
+    if request.get("rewrites"):
+        seen["rewrites"] = [each.as_dict() for each in rewrites]
     try:
         lowered = _lowered(jax, program, site.equation.params, target, kernel.name)
     except _OWN_FAULT as error:
@@ -117,6 +125,12 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
         found = (
             _profiled(lowered, folder) if profile else _told(jax, program, lowered, target, kernel.name, folder, tell)
         )
+        if program.rewrite is not None and not profile and not found["refused"]:
+            tell("comparing numbers")
+            try:
+                found = {**found, "numbers": numbers(program.asked, program.rewrite)}
+            except LayoutError as error:
+                found = {**found, "numbers": None, "uncompared": error.problem}
         kept.put(key, found)
         found = {**found, "seconds": time.perf_counter() - start}
     return {**about, **seen, **found}
@@ -150,10 +164,11 @@ def _of_text(request: JsonObject) -> JsonObject:
 
 @dataclass(frozen=True)
 class _Program:
-    """Equations that are one program, in order. asked: the one that is asked about."""
+    """Equations that are one program, in order. asked: the one that is asked about.  rewrite: made of it first."""
 
     equations: tuple[Any, ...]
     asked: Any
+    rewrite: Rewrite | None = None
 
 
 def _program(site: Site) -> _Program:
@@ -172,14 +187,26 @@ def _joints(equation: JaxprEqn) -> set[int]:
     return {id(v) for v in values if is_semaphore(v.aval) or (v in equation.outvars and is_placed(v.aval))}
 
 
-def _lowered(jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str) -> Lowered:
-    """params: of the call that is asked about."""
+def _lowered(
+    jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str, own_form: bool = False
+) -> Lowered:
+    """params: of the call that is asked about.  own_form: whether a rewritten call is given its own operands, which are
+    brought into their new form before it, and not that form."""
     place = jax.sharding.SingleDeviceSharding(_device(target))
     made = {id(v) for e in program.equations for v in e.outvars}
     free = list({id(v): v for e in program.equations for v in e.invars if id(v) not in made}.values())
     if any(is_semaphore(v.aval) for v in free):
         raise LayoutError("the call cannot be compiled by itself: the code around it gives it a semaphore")
-    given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, sharding=place) for v in free]
+    rewritten: RewrittenCall | None = None
+    changed: Any = None
+    if program.rewrite is not None:
+        rewritten = rewritten_call(program.asked.replace(params=dict(params)), program.rewrite)
+        own_form |= len(program.equations) > 1
+        if rewritten.operand >= 0 and not own_form:
+            changed = program.asked.invars[rewritten.operand]
+            own_form |= sum(v is changed for v in program.asked.invars) > 1
+    avals = [rewritten.aval if rewritten and v is changed and not own_form else v.aval for v in free]
+    given = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=place) for a in avals]
 
     def called(*values: Array) -> Array:
         held = {id(v): put(value, v.aval) for v, value in zip(free, values, strict=True)}
@@ -187,7 +214,11 @@ def _lowered(jax: ModuleType, program: _Program, params: Mapping[str, object], t
             others = len(program.equations) > 1 and equation is program.asked
             with jax.named_scope(_ASKED) if others else nullcontext():
                 own = params if equation is program.asked else equation.params
-                results = equation.primitive.bind(*(held[id(v)] for v in equation.invars), **own)
+                operands = [held[id(v)] for v in equation.invars]
+                if equation is program.asked and rewritten is not None:
+                    results = (rewritten if own_form else rewritten.bind)(*operands)
+                else:
+                    results = equation.primitive.bind(*operands, **own)
             held.update(zip(map(id, equation.outvars), results, strict=True))
         # a semaphore is nothing that a program gives
         return [held[id(v)] for e in program.equations for v in e.outvars if not is_semaphore(v.aval)]
@@ -234,6 +265,12 @@ def _told(
     memory = dumps.vmem(dumps.text_of(folder, "*-vmem_report.html"), operation)
     bundles = dumps.text_of(folder, f"*-{operation}-*-final_bundles.txt")
     relayouts = dumps.text_of(folder, "*-post-relayout-insertion.txt")
+    around = None
+    if program.rewrite is not None and program.rewrite.kind == "outside" and not refused:
+        # beside the kernel itself: what it takes to bring its operands into their new form
+        full = _lowered(jax, program, program.asked.params, target, name, own_form=True)
+        full_text = _text(full.compile(), full)
+        around = _around(full_text, _call_in(full_text))
     return {
         "refused": refused,
         "used": sum(map(int, sizes)) if used else None,
@@ -241,6 +278,8 @@ def _told(
         # with the raised limit of a kernel that is refused others would be there
         "whole": [] if refused else dumps.whole(text, operation),
         "moves": dumps.lines(bundles) if bundles else None,
+        "bundles": dumps.bundles(bundles) if bundles else None,
+        "around": _around(text, call) if around is None else around,
         # of several kernels the file of one is as good as that of another
         "relayouts": dumps.relayouts(relayouts) if len(program.equations) == 1 else [],
     }
@@ -262,6 +301,12 @@ def _call_in(text: str) -> re.Match[str] | None:
     calls = list(_CALL.finditer(text))
     lines = [text[call.start() : text.find("\n", call.start())] for call in calls]
     return next((call for call, line in zip(calls, lines, strict=True) if _ASKED in line), calls[0] if calls else None)
+
+
+def _around(text: str, call: re.Match[str] | None) -> int:
+    """Cycles that the compiler prices what it runs before and after the call at: copies of operands and results."""
+    own = (call.start(), text.find("\n", call.start())) if call else (0, 0)
+    return sum(int(price[1]) for price in _PRICE.finditer(text) if not own[0] <= price.start() < own[1])
 
 
 def _profiled(lowered: Lowered, folder: Path, options: Mapping[str, str] = MappingProxyType({})) -> dict[str, object]:

@@ -149,6 +149,15 @@ def lines(text: str) -> JsonObject:
     return {"lines": rows, "slots": len(slots), "stores": stores}
 
 
+def bundles(text: str) -> int:
+    """How many instruction words the text of `final_bundles` has.
+
+    >>> bundles("   0   :  { %a = nop }\\n 0x1   :  { %b = nop }\\n")
+    2
+    """
+    return sum(1 for _ in _BUNDLE.finditer(text))
+
+
 def relayouts(text: str) -> list[list[object]]:
     """Each relayout that was inserted, from the text after that pass: [before, after, vector, file, line]."""
     aliases = dict(_ALIAS.findall(text))

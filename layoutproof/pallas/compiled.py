@@ -18,6 +18,8 @@ from layoutproof.kernel.kernel import CompilerAnswer
 
 KIB, MIB = 1 << 10, 1 << 20
 _SCOPED = re.compile(r"Scoped allocation with size \S+ and limit \S+ exceeded scoped vmem limit by \S+[KMG]")
+MOST_REWRITES = 3
+"""Rewrites that helped, which the text shows of a kernel."""
 MOST_LINES = 5
 """Source lines, and relayouts, that the text shows of a kernel; JSON has all."""
 
@@ -145,6 +147,82 @@ class Estimate:
         return None if self.cycles is None else max(self.cycles, self.at_least)
 
 
+Outcome = Literal["helped", "given", "same", "worse", "trade", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFigures:
+    """What a kernel costs by its compiler, to compare it with another form of it.
+
+    cycles: the estimate for the kernel alone, None where there is none.  around: cycles of what runs before and after
+    it, copies of its operands and results.  moves: operations of the code that only move data, reloads of spills too.
+    bundles: instruction words of the code.  vmem: bytes.
+    """
+
+    cycles: int | None = None
+    around: int = 0
+    moves: int = 0
+    bundles: int | None = None
+    vmem: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRewrite:
+    """A rewrite of a kernel that was compiled, and its figures beside those of the kernel as it is.
+
+    operation, place, before, after: what moves data in the source, its `file:line`, the arrays that it takes and gives.
+    what, write: the change in words, and in JAX.  verdict: helped, `given` where it helps if the array is made in its
+    new form (else what runs around the kernel takes longer), same, worse, a trade of one for another, failed.
+    less, more: what changed.  now: None where it was not compiled; `problem` says why, or how its numbers differ.
+    """
+
+    kind: str
+    operation: str
+    place: str
+    before: str
+    after: str
+    what: str
+    write: str
+    verdict: Outcome
+    was: KernelFigures
+    now: KernelFigures | None = None
+    less: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def is_fix(self) -> bool:
+        """Whether it is worth writing."""
+        return self.verdict in ("helped", "given")
+
+    @property
+    def rank(self) -> tuple[bool, float, int, int]:
+        """The more useful, the smaller: cycles with what is around, then moves."""
+        now = self.now or self.was
+        total = (now.cycles or 0) + (now.around if self.verdict == "helped" else 0)
+        return (not self.is_fix, total, now.moves, now.bundles or 0)
+
+    def changes(self) -> str:
+        """The figures that differ, before and after.
+
+        >>> was, now = KernelFigures(900, 0, 64), KernelFigures(600, 0, 0)
+        >>> TriedRewrite("first", "reshape", "", "", "", "", "", "helped", was, now).changes()
+        'cycles 900 -> 600 (-33 %), moves 64 -> 0'
+        """
+        was, now = self.was, self.now or self.was
+        parts = []
+        for name in ("cycles", "moves", "bundles"):
+            one, other = getattr(was, name), getattr(now, name)
+            if one != other and one is not None and other is not None:
+                share = f" ({100 * (other / one - 1):+.0f} %)" if name == "cycles" and one else ""
+                parts.append(f"{name} {one:,} -> {other:,}{share}")
+        if was.vmem != now.vmem and was.vmem is not None and now.vmem is not None:
+            parts.append(f"VMEM {was.vmem / KIB:,.0f} -> {now.vmem / KIB:,.0f} KiB")
+        if was.around != now.around:
+            parts.append(f"copies around it {was.around:,} -> {now.around:,} cycles")
+        return ", ".join(parts) or "no figure changes"
+
+
 @dataclass(frozen=True, slots=True)
 class Explained:
     """The meaning of a compiler's message: its cause in one sentence, "" = not known, and a sufficient change."""
@@ -180,6 +258,9 @@ class CompiledEntry(TypedDict):
     free: Annotated[int, Doc("other relayouts, proved to move nothing")]
     estimate: EstimateEntry
     source: str
+    rewrites: Annotated[
+        list[Annotated[dict[str, Any], Exactly(TriedRewrite)]], Doc("with --try: what was tried, the best first")
+    ]
     answer: Annotated[str, Exactly(Literal["accepted", "refused", "unknown"])]
     sentence: Annotated[str, Doc("the VMEM in one sentence")]
 
@@ -202,6 +283,7 @@ class Compiled:
         free: How many other relayouts were proved to move nothing.
         estimate: Of the cycles.
         source: The kernel's own `file:line`.
+        rewrites: That were tried, the best first.
     """
 
     kernel: str
@@ -217,6 +299,7 @@ class Compiled:
     free: int = 0
     estimate: Estimate = Estimate()
     source: str = ""
+    rewrites: tuple[TriedRewrite, ...] = ()
 
     @property
     def accepted(self) -> bool | None:
@@ -264,12 +347,14 @@ class Compiled:
         made = self.estimate
         if made.cycles is None:
             yield f"    cycles   no estimate: {made.reason}"
+            yield from _rewrites(self.rewrites, own)
             return
         more = f"; traffic with HBM and products take at least {made.at_least:,}" if made.at_least > made.cycles else ""
         core = f" for the busiest of {made.cores} cores" if made.cores > 1 else ""
         yield f"    cycles   {made.cycles:,} by the compiler's estimate{core}{more}"
         if made.unseen:
             yield f"             not in it: {'; '.join(made.unseen)}"
+        yield from _rewrites(self.rewrites, own)
 
     def as_dict(self) -> CompiledEntry:
         """The same for programs."""
@@ -283,8 +368,25 @@ class Compiled:
             "refused": self.refused, "explained": list(map(asdict, self.explained)), "problem": self.problem,
             "vmem": None if self.vmem is None else asdict(self.vmem), "lines": list(map(asdict, self.lines)),
             "relayouts": list(map(asdict, self.relayouts)), "free": self.free, "estimate": estimate,
-            "source": self.source, "answer": self.word, "sentence": self.sentence,
+            "source": self.source, "rewrites": list(map(asdict, self.rewrites)), "answer": self.word,
+            "sentence": self.sentence,
         }  # fmt: skip
+
+
+def _rewrites(tried: Sequence[TriedRewrite], own: str) -> Iterator[str]:
+    """Those that helped, with what causes the moves, and how many others there are."""
+    fixes = [each for each in tried if each.is_fix]
+    for each in fixes[:MOST_REWRITES]:
+        file, _, line = each.place.rpartition(":")
+        where = _at(file, int(line), own) if line.isdigit() else "no line known"
+        yield f"    rewrite  {where}: {each.operation} {each.before} -> {each.after}"
+        yield f"             {each.what}: {each.changes()}"
+        if each.verdict == "given":
+            yield "             only where the array is made so; else copies around the kernel take what it saves"
+        yield f"             write {each.write}"
+    others = len(tried) - min(len(fixes), MOST_REWRITES)
+    if others:
+        yield f"    tried    {others} other rewrite{'s' if others > 1 else ''}; --json has them"
 
 
 def _places(lines: Sequence[Line], own: str) -> str:

@@ -30,6 +30,7 @@ from layoutproof.programs.candidates import (
     figures,
     gain,
     judged,
+    rewrites_of,
     together,
     words,
 )
@@ -102,6 +103,8 @@ class Advice:
         for each in self.fixes:
             assert each.figures is not None
             yield f"  fix      {shorten(each.candidate.what, 200)}: {changes(before, each.figures)}"
+            for cause in (each.causes or tuple(filter(None, [each.candidate.cause])))[:_SHOWN]:
+                yield f"           cause {shorten(cause, 240)}"
             if each.candidate.kind != "together":
                 yield f"           write {shorten(each.candidate.write, 240)}"
             for name, shape in list(each.layouts.items())[:_SHOWN]:
@@ -221,17 +224,21 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
     if made.record is None or answer.value is None:
         why = "not compiled" if made.problem is None else made.problem.reason
         return _nothing(asked.title, f"{why}; {GIVE}" if dump else why)
+    moved = answer.value["moved_by"]
     kept, donors, own = (answer.value[key] for key in ("kept", "donors", "names"))
     names = names or [own[number] for number in kept or range(len(own)) if number < len(own)]
     before = _named(made.record, names)
     chosen = candidates(before, donors, DEFAULT_TARGET if asked.target == CPU else asked.target)
+    chosen = (*chosen, *rewrites_of(before, answer.value["rewrites"]))
 
     def outcome(candidate: ProgramChange, answer: Reply[dict[str, object]]) -> Try:
         result = made_of(asked, answer)
         if result.record is None:
             why = result.problem.reason if result.problem is not None else "not compiled"
             return Try(candidate, "failed", problem=why)
-        return judged(candidate, before, _named(result.record, names))
+        if answer.value is not None and answer.value["numbers"]:
+            return Try(candidate, "failed", problem=str(answer.value["numbers"]))
+        return judged(candidate, before, _named(result.record, names), moved)
 
     answers = yield chosen
     tries = list(map(outcome, chosen, answers))

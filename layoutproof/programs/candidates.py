@@ -10,8 +10,10 @@ It helped where memory, copies or estimated cycles are less and none of them is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypedDict
 
 from layoutproof.core.amounts import size
@@ -36,7 +38,10 @@ BYTES = 0.01
 CYCLES = 0.05
 """The same of estimated cycles: an estimate within it says nothing about time."""
 
-Kind = Literal["auto", "order", "donation", "padding", "reshape", "together"]
+MOST_REWRITES = 8
+"""Rewrites of a program's equations that are tried; those first whose lines the program copies at."""
+
+Kind = Literal["auto", "order", "donation", "padding", "reshape", "rewrite", "together"]
 Orders = Mapping[int, tuple[int, ...]]
 
 
@@ -48,6 +53,7 @@ class ChangeEntry(TypedDict):
     padded: dict[str, list[int]]
     reshaped: dict[str, list[int]]
     donated: list[int]
+    rewrite: Annotated[int, Doc("the number of a rewrite of the program's equations; -1 for none")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class ProgramChange:
     0 where that is not known.  orders, results: the dimensions of parameters and results from major to minor, or AUTO.
     padded: larger dimensions of a parameter, whose corner the program slices out first.  reshaped: other dimensions of
     as many elements, which the program reshapes first.  donated: parameters whose buffers results may take.
+    rewrite: the number of a rewrite of the program's equations, -1 for none.  cause: the operation that it rewrites.
     """
 
     kind: Kind
@@ -69,6 +76,8 @@ class ProgramChange:
     padded: Orders = field(default_factory=dict)
     reshaped: Orders = field(default_factory=dict)
     donated: tuple[int, ...] = ()
+    rewrite: int = -1
+    cause: str = ""
 
     @property
     def change(self) -> ChangeEntry:
@@ -79,6 +88,7 @@ class ProgramChange:
             "padded": _numbered(self.padded),
             "reshaped": _numbered(self.reshaped),
             "donated": list(self.donated),
+            "rewrite": self.rewrite,
         }
 
 
@@ -118,6 +128,7 @@ class TryEntry(TypedDict):
     kind: Kind
     what: str
     write: Annotated[str, Doc("what to write in JAX")]
+    causes: Annotated[list[str], Doc("what moved data that no longer does: the operation, its place, both layouts")]
     change: ChangeEntry
     verdict: Verdict
     figures: FiguresEntry
@@ -133,7 +144,8 @@ class Try:
 
     verdict: `helped` (something is less and nothing is more), `same`, `worse`, `trade` (something is less, something
     more), `failed` (not compiled; `problem` says why).  less, more: which figures.  layouts: where the compiler chose
-    them, those parameters and results by name that it lays out otherwise than before.
+    them, those parameters and results by name that it lays out otherwise than before.  causes: the copies that it
+    saves, each as the operation of the user's source that moves the data, its place, and both layouts.
     """
 
     candidate: ProgramChange
@@ -143,6 +155,7 @@ class Try:
     more: tuple[str, ...] = ()
     layouts: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    causes: tuple[str, ...] = ()
 
     def as_dict(self) -> TryEntry:
         """Plain data."""
@@ -151,6 +164,7 @@ class Try:
             "kind": c.kind,
             "what": c.what,
             "write": c.write,
+            "causes": list(self.causes),
             "change": c.change,
             "verdict": self.verdict,
             "figures": None if self.figures is None else asdict(self.figures),
@@ -182,8 +196,15 @@ def _counts(copy: Copy) -> bool:
     return copy.kind != "space"
 
 
-def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
+def judged(
+    candidate: ProgramChange,
+    before: Record,
+    after: Record,
+    moved_by: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Try:
     """Whether a candidate helped, by the records of one program without and with it, of one compiler.
+
+    moved_by: the operations that move data before what is computed at a place.
 
     >>> from dataclasses import replace
     >>> from layoutproof.programs.record import MemoryStats
@@ -206,7 +227,74 @@ def judged(candidate: ProgramChange, before: Record, after: Record) -> Try:
             continue
         (less if other < one else more).append(words)
     verdict: Verdict = "trade" if less and more else "helped" if less else "worse" if more else "same"
-    return Try(candidate, verdict, now, tuple(less), tuple(more), _chosen(candidate, before, after))
+    chosen = _chosen(candidate, before, after)
+    return Try(candidate, verdict, now, tuple(less), tuple(more), chosen, causes=_saved(before, after, moved_by))
+
+
+def _saved(before: Record, after: Record, moved_by: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The copies of a program that another form of it does not have, in words, the most bytes first.
+
+    They are matched by what they do, since names and places differ.
+    """
+    left = Counter({_does(copy): 0 for copy in before.copies})
+    for copy in after.copies:
+        left[_does(copy)] += copy.count
+    found = []
+    for copy in filter(_counts, before.copies):
+        stays = min(left[_does(copy)], copy.count)
+        left[_does(copy)] -= stays
+        if copy.count > stays:
+            found.append(cause_of(copy, moved_by))
+    return tuple(found)
+
+
+def _does(copy: Copy) -> tuple[str, str, str]:
+    return (copy.kind, copy.source, copy.target)
+
+
+def cause_of(copy: Copy, moved_by: Mapping[str, Sequence[str]] = MappingProxyType({})) -> str:
+    """What moves data, in words: the operation of the user's source, its `file:line`, both layouts, bytes.
+
+    >>> from layoutproof.programs.record import Often, Place
+    >>> place = Place("copy.1", 7, "jit(f)/transpose", "model.py:12")
+    >>> cause_of(Copy(place, "copy", "relayout", "f32[8,4]{1,0}", "f32[8,4]{0,1}", 256, 1, Often()))
+    'transpose at model.py:12: f32[8,4]{1,0} -> f32[8,4]{0,1}, 256 B'
+    """
+    source = copy.place.source
+    near = next((ops for place, ops in moved_by.items() if source and _among(place, [source])), ())
+    near = near or moved_by.get(copy.boundary, ())
+    scope, _, last = copy.place.op_name.rpartition("/")
+    operation = (last.partition("[")[0] if scope else "") or copy.opcode
+    where = f" at {source}" if source else ""
+    after = ""
+    if near and f"{operation} at {source.rpartition('/')[2]}" not in near:
+        after = f" {'after' if source else 'for'} {', '.join(near)}"
+    whose = f" of {copy.boundary}" if copy.boundary else ""
+    return f"{operation}{where}{after}{whose}: {copy.source} -> {copy.target}, {_size(copy.bytes)}"
+
+
+def rewrites_of(record: Record, found: Sequence[Mapping[str, str]]) -> tuple[ProgramChange, ...]:
+    """Rewrites of a program's equations as candidates, `MOST_REWRITES` at most.
+
+    found: each as `Rewrite.as_dict` gives it.  record: of the program; rewrites of lines at which it copies come first.
+    """
+    lines = {copy.place.source for copy in record.copies if _counts(copy) and copy.place.source}
+    order = sorted(range(len(found)), key=lambda k: (not _among(found[k]["place"], lines), k))
+    return tuple(
+        ProgramChange(
+            "rewrite",
+            found[k]["what"],
+            found[k]["write"],
+            rewrite=k,
+            cause=f"{found[k]['operation']} at {found[k]['place']}: {found[k]['before']} -> {found[k]['after']}",
+        )
+        for k in order[:MOST_REWRITES]
+    )
+
+
+def _among(place: str, lines: Iterable[str]) -> bool:
+    """Whether a place is one of these; a record's are from the folder of the program on."""
+    return any(place == line or place.endswith(f"/{line}") for line in lines)
 
 
 def _chosen(candidate: ProgramChange, before: Record, after: Record) -> dict[str, str]:
@@ -408,6 +496,8 @@ def together(tries: Iterable[Try]) -> ProgramChange | None:
     taken: set[tuple[str, int]] = set()
     for each in tries:
         c = each.candidate
+        if c.rewrite >= 0:
+            continue
         touched = {("parameter", n) for table in (c.orders, c.padded, c.reshaped) for n in table}
         # a parameter in another form has no buffer that a result could take
         touched |= {("donated", n) for table in (c.padded, c.reshaped) for n in table}

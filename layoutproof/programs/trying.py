@@ -12,7 +12,7 @@ import dataclasses
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
+from layoutproof.pallas.from_jax.rewrites import Rewrite, compared, flat, moved_by, of_program, with_rewrite
 from layoutproof.programs import compiling
 
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ class _Program:
 def answered(request: JsonObject, tell: Tell) -> JsonObject:
     """One program with the candidate `change`: as `compiling.answered`, with `kept`: the arrays by number that are
     parameters of what was compiled, in their order, `names` of the arrays, and `donors`: whether it is known which ones
-    are donated."""
+    are donated.
+
+    `rewrites`: of the program as it is, those of its equations.  `moved_by`: what moves data, by place.  `numbers`: why
+    the results of a rewritten program are not known to be the program's own, "" where they are.
+    """
     about: dict[str, Any] = {}
 
     def lower(request: JsonObject) -> tuple[Lowered, list[str]]:
@@ -67,9 +72,45 @@ def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
             stack.enter_context(device_of(request["target"]))
         stack.enter_context(compiling.on_mesh(mesh))
         change = _by_array(request["change"], request.get("kept"))
+        program, rewrites, moves, numbers = _rewritten(program, request["change"]["rewrite"], mesh)
         lowered = _jitted(program, change, mesh).lower(*_changed(program.arrays, change))
-        about = {"kept": _kept(lowered), "donors": program.donated is not None, "names": list(program.names)}
+        about: JsonObject = {
+            "kept": _kept(lowered),
+            "donors": program.donated is not None,
+            "names": list(program.names),
+        }
+        about |= {"rewrites": rewrites, "moved_by": _by_parameter(moves, about["kept"]), "numbers": numbers}
         return lowered, compiling._names(jax, lowered), about
+
+
+def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, list[Any], dict[str, list[str]], str]:
+    """(The program with a rewrite, or as it is, the rewrites of it, what moves data where, why its numbers
+    are not known to be the same).
+
+    number: of the rewrite, -1 for none; then they are listed. On several devices there are none: an order is
+    of a shard.
+    """
+    if mesh.axis_names:
+        return program, [], {}, ""
+    jaxpr = flat(program.function, program.arrays)
+    found: Sequence[Rewrite] = of_program(jaxpr.jaxpr)
+    if number < 0:
+        return program, [each.as_dict() for each in found], moved_by(jaxpr.jaxpr), ""
+    if number >= len(found):
+        raise LayoutError(f"the program has no rewrite {number}")
+    rewrite = found[number]
+    function = with_rewrite(jaxpr.jaxpr, jaxpr.consts, rewrite)
+    own = with_rewrite(jaxpr.jaxpr, jaxpr.consts, None)
+    # a constraint says where an array is, and is no computation
+    why = "" if rewrite.kind == "constraint" else compared(own, function, program.arrays)
+    function.__name__ = program.function.__name__
+    return dataclasses.replace(program, function=function), [], {}, why
+
+
+def _by_parameter(moves: Mapping[str, list[str]], kept: Sequence[int] | None) -> dict[str, list[str]]:
+    """What moves data, with parameters in place of arrays. kept: the array that each parameter is."""
+    arrays = {f"parameter {array}": f"parameter {k}" for k, array in enumerate(kept or ())}
+    return {arrays.get(place, place): words for place, words in moves.items()}
 
 
 def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _Program:

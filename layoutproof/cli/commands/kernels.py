@@ -81,6 +81,9 @@ class SpecDocument(Document):
 )
 @click.option("--replay", is_flag=True, help="Also run each kernel in JAX's interpreter, which may overrule a proof.")
 @click.option("--compile", "compile_", is_flag=True, help="Also ask the TPU compiler of each kernel, for each target.")
+@click.option(
+    "--try", "try_", is_flag=True, help="With --compile: compile rewrites of each kernel, and say what helped."
+)
 @click.option("--spec", is_flag=True, help="Print the calls as a spec file, to check and to gate without this code.")
 @click.option(
     "--record",
@@ -111,6 +114,7 @@ def command(
     effort: int,
     replay: bool,
     compile_: bool,
+    try_: bool,
     spec: bool,
     record: Path | None,
     everything: bool,
@@ -131,8 +135,11 @@ def command(
     verdicts; a run that contradicts a proof makes it unknown, and is an error, conflict.
     With --compile the TPU compiler, libtpu, compiles the kernel ahead of time: whether it accepts it, its VMEM with
     spills by source line, relayouts in registers that cost something, and its estimate of cycles. The rules are those
-    of the first target. With --fix the function's file is edited in one place, in many ways in turn; the first edit
-    after which nothing is refuted is written, or shown by --diff. `same --fix` also compares what it then computes.
+    of the first target. With --try as well rewrites of the kernel are compiled: an operand given merged or transposed,
+    heads taken apart, a conversion before or after what moves data. One that gives the same numbers and takes less is
+    shown, with the operation that moves the data. With --fix the function's file is edited in one place, in many ways
+    in turn; the first edit after which nothing is refuted is written, or shown by --diff. `same --fix` also compares
+    what it then computes.
 
     \b
     Example:
@@ -147,6 +154,7 @@ def command(
         {
             "--compile is for a function; a file and --spec compile nothing": compile_ and not source,
             "--compile needs --target, once or several times": compile_ and not targets,
+            "--try needs --compile": try_ and not compile_,
             "--compiler needs --target": compiler is not None and not targets,
             "a function is traced; --no-trace is for files": no_trace and not is_file,
             "--arg, --args and --kwarg are for a function; a file has its arguments in it": (
@@ -179,7 +187,7 @@ def command(
         return 0
     answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)
     if compile_:
-        answer = asked_compiler(answer, place, given, named, targets, compiler, told_of)
+        answer = asked_compiler(answer, place, given, named, targets, compiler, told_of, try_)
     if replay:
         waiting(f"{place}: run in JAX's interpreter")
         answer = replayed(answer, place, given, named, target)
