@@ -1,0 +1,111 @@
+"""Which rows of a sweep fit, and which of those that compute the same is the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from layoutproof.core.counted import Counted
+from layoutproof.programs.sweep import COMPILED, NO_ROOM, Row
+
+FITS, TOO_LARGE = "fits", "too_large"
+RANKS: Mapping[str, str] = MappingProxyType(
+    {
+        "time": "the bound on the time of a step, then peak memory",
+        "chip-time": "the bound on the time of a step times its devices, then peak memory",
+        "peak": "peak memory, then the bound on the time of a step",
+    }
+)
+"""What rows may be ordered by, in words."""
+
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cheapest:
+    """The cheapest row of those that compute the same.
+
+    sizes: the sizes of arguments that these have in common.  row: by number, None where none is known to fit and has a
+    bound.  among: how many were compared.  unbounded: rows that fit and are not among them, as their bound is open.
+    why: the reason why there is none.
+    """
+
+    sizes: Mapping[str, str]
+    row: int | None
+    among: int = 0
+    unbounded: int = 0
+    why: str = ""
+
+
+def state(row: Row, memory: int | None = None) -> str:
+    """A row in a word: `fits`, `too_large`, `compiled` where no memory is known to fit into, or its outcome.
+
+    >>> state(Row({}, "compiled", peak=8), 8), state(Row({}, "compiled", peak=9), 8), state(Row({}, "compiled", peak=9))
+    ('fits', 'too_large', 'compiled')
+    >>> state(Row({}, "no_room")), state(Row({}, "unknown"), 8)
+    ('too_large', 'unknown')
+    """
+    fits = row.fits(memory)
+    if row.outcome not in (COMPILED, NO_ROOM):
+        return row.outcome
+    return COMPILED if fits is None else FITS if fits else TOO_LARGE
+
+
+def cheapest(rows: Sequence[Row], sizes: frozenset[str], rank: str, memory: int | None = None) -> tuple[Cheapest, ...]:
+    """The cheapest row for each combination of sizes, in the order of the rows.
+
+    Args:
+        rows: Of a sweep.
+        sizes: The axes along which something else is computed: rows that differ there are not compared.
+        rank: Of RANKS.
+        memory: Bytes of a device, None = the chip's own.
+
+    Returns:
+        One for each combination. A row is compared where it fits and all that it is ordered by is known.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        groups.setdefault(tuple((n, v) for n, v in row.at.items() if n in sizes), []).append(number)
+    return tuple(_cheapest(rows, dict(key), numbers, rank, memory) for key, numbers in groups.items())
+
+
+def _cheapest(
+    rows: Sequence[Row], sizes: Mapping[str, str], numbers: Sequence[int], rank: str, memory: int | None
+) -> Cheapest:
+    fitting = [number for number in numbers if state(rows[number], memory) == FITS]
+    keys = {number: key for number in fitting if (key := _KEYS[rank](rows[number])) is not None}
+    unbounded = len(fitting) - len(keys)
+    if keys:
+        # of equal ones the first
+        return Cheapest(sizes, min(keys, key=lambda number: (keys[number], number)), len(keys), unbounded)
+    if fitting:
+        opened = next((b.why for n in fitting if (b := rows[n].bound) is not None and b.why), "no chip says its rates")
+        return Cheapest(sizes, None, 0, unbounded, f"no point that fits has a known bound on its time: {opened}")
+    unsaid = any(state(rows[number], memory) == COMPILED for number in numbers)
+    why = "no point is known to fit: how much memory a device has is not said" if unsaid else "no point fits"
+    return Cheapest(sizes, None, 0, 0, why)
+
+
+def _most(bound: Counted | None) -> int | None:
+    return None if bound is None else bound.most
+
+
+def _by_time(row: Row) -> Key | None:
+    time = _most(row.bound)
+    return None if time is None or row.peak is None else (time, row.peak)
+
+
+def _by_chip_time(row: Row) -> Key | None:
+    time = _most(row.chip_time)
+    return None if time is None or row.peak is None else (time, row.peak)
+
+
+def _by_peak(row: Row) -> Key | None:
+    time = _most(row.bound)
+    return None if row.peak is None else (row.peak, 0 if time is None else time)
+
+
+_KEYS: Mapping[str, Callable[[Row], Key | None]] = MappingProxyType(
+    {"time": _by_time, "chip-time": _by_chip_time, "peak": _by_peak}
+)
