@@ -70,7 +70,7 @@ def lines_of(program: str, axes: Axes, rows: Sequence[Row], memory: int | None, 
 
 def counts(rows: Sequence[Row], memory: int | None, kept: int) -> str:
     """How many points there are of each kind."""
-    found = Counter(state(row, memory).replace("_", " ") for row in rows)
+    found = Counter(state(row, memory).replace("fits", "fit").replace("_", " ") for row in rows)
     parts = ", ".join(f"{many} {word}" for word, many in found.items())
     before = f"; {kept} of them from an earlier run" if kept else ""
     return f"{len(rows)} point{'' if len(rows) == 1 else 's'}: {parts}{before}"

@@ -35,8 +35,9 @@ wrong by itself (its mesh has not as many devices as the topology), or nobody kn
 
 _DEVICES: Mapping[str, int] = MappingProxyType({"v2": 2, "v3": 2, "v4": 2, "7x": 2})
 """Devices of one chip in a described topology, where they are two. Source: libtpu 0.0.52, 2026-11-28, 2x2 of each."""
-_NO_ROOM = re.compile(r"memory space hbm")
-"""Of the compiler's words where a program does not fit. Source: libtpu 0.0.52, `tests/cases` of `why`."""
+_NO_ROOM = re.compile(r"CompileTimeHbmOom|[Oo]ut of memory (?:in memory space hbm|on HBM)")
+"""Of the compiler's words where a program does not fit. Source: libtpu 0.0.52 (E1000), and threads of
+`tests/cases/messages.jsonl` for earlier versions."""
 _SHARDING = re.compile(r"(in|out)(\d{1,3})")
 _SHAPE = re.compile(r"\b([A-Za-z]\w*)\s*\[([A-Za-z0-9_*,\s]*)\]")
 _SIZE = re.compile(r"(?:([0-9]{1,9})\s*\*\s*)?([A-Za-z_]\w*)")
