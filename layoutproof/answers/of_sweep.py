@@ -302,7 +302,8 @@ def swept_over(
         keys = _keys(given, "" if kept is None else state_of(base.program, [str(resume), *leave]), kept is not None)
         for number, key in keys.items():
             if kept is not None and (row := kept.get(key)) is not None:
-                rows[number] = row
+                # another sweep may have called the same point otherwise
+                rows[number] = replace(row, at=given[number].at)
                 count.one()
         before = len(rows)
         left = [number for number in range(len(given)) if number not in rows]
