@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from layoutproof.answers.sweep_picture import sweep_drawing
-from layoutproof.answers.sweep_text import cheapest_lines, lines_of, markdown_of
+from layoutproof.answers.sweep_text import cheapest_lines, lines_of, markdown_of, took
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.amounts import amount, size
 from layoutproof.core.document import Doc, Document, Exactly, envelope
@@ -117,7 +117,7 @@ class Sweep(Answer):
     def __str__(self) -> str:
         table = lines_of(self.program, self.axes, self.rows, self.memory, self.kept)
         best = cheapest_lines(self.rows, self.cheapest, self.rank)
-        return "\n\n".join(["\n".join([*table, *best]), *map(text, self.findings)])
+        return "\n\n".join(["\n".join(table), "\n".join(best), took(self.rows), *map(text, self.findings)])
 
     def markdown(self) -> str:
         """The table with what follows from it, as GitHub-flavoured Markdown."""

@@ -56,7 +56,7 @@ def header(axes: Axes) -> list[str]:
 
 
 def lines_of(program: str, axes: Axes, rows: Sequence[Row], memory: int | None, kept: int) -> list[str]:
-    """The line that counts, the table, and how long it took."""
+    """The line that counts, and the table."""
     table = [header(axes), *(cells_of(row, axes, memory) for row in rows)]
     table = [[visible(cell) for cell in line] for line in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -65,7 +65,7 @@ def lines_of(program: str, axes: Axes, rows: Sequence[Row], memory: int | None, 
         "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)).rstrip()
         for line in table
     ]
-    return [f"sweep  {visible(program)}, {counts(rows, memory, kept)}", "", *said, "", took(rows)]
+    return [f"sweep  {visible(program)}, {counts(rows, memory, kept)}", "", *said]
 
 
 def counts(rows: Sequence[Row], memory: int | None, kept: int) -> str:
@@ -106,7 +106,8 @@ def _cheapest(rows: Sequence[Row], each: Cheapest) -> str:
     sent = ", ".join(f"{over} {amount_text(part)}" for over, part in row.sent.items()) or "nothing"
     left = f"; {each.unbounded} more fit and are not compared, as their bound is open" if each.unbounded else ""
     said = ", ".join([*rest, bound, f"peak {size(row.peak or 0)}", f"sends {sent}"])
-    return f"{begin}{said}; the least of {each.among} that fit{left}"
+    among = f"the least of {each.among} that fit" if each.among > 1 else "the only one that fits"
+    return f"{begin}{said}; {among}{left}"
 
 
 def markdown_of(

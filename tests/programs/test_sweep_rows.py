@@ -303,7 +303,7 @@ def test_rows_are_kept_line_by_line(tmp_path: Path) -> None:
 
 
 def test_a_row_is_of_one_request_and_one_state_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another argument, flag, file of the repository, or variable: another key. What the run itself writes: the same."""
+    """Another argument, flag, file of the repository, or variable: another key. What the run writes is left out."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model.py").write_text("def step(x): return x\n")
     one = Asked("model:step", ("f32[8]",))
