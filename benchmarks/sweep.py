@@ -29,7 +29,7 @@ AXES = {
 
 
 def step(weights: Mapping[str, Any], x: Any, policy: Any = None) -> tuple[Any, Any]:
-    """A step of SGD on a toy: attention without projections, and an MLP. policy: what a layer keeps for its gradient."""
+    """A step of SGD on a toy: attention without projections, an MLP. policy: what a layer keeps for its gradient."""
     import jax
     import jax.numpy as jnp
 
