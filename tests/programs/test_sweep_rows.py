@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from layoutproof.answers.of_sweep import Sweep
+from layoutproof.cli import documents
 from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
@@ -205,6 +206,7 @@ def test_points_without_a_record_are_rows(problem: Finding | None, outcome: str,
     first, second = answer.cheapest
     assert (first.row, first.why, second.row) == (None, "no point fits", 1)
     assert [(each["at"]["B"], each["state"]) for each in answer.as_dict()["rows"]] == [("8", outcome), ("16", "fits")]
+    documents.adapter("compile").validate_python({**answer.as_dict(), "written": []})
     words = outcome.replace("_", " ")
     assert any(line.startswith("8") and words in line for line in str(answer).splitlines())
     assert f"| `8` | {words}" in answer.markdown()
