@@ -1,6 +1,6 @@
 """The sweep of docs/programs.md: a step of a toy transformer of four layers, 24 points on 8, 64 and 256 chips of a v5e.
 
-    python benchmarks/sweep.py --jobs 2 --resume rows.jsonl --svg docs/images/sweep.svg
+    python benchmarks/sweep.py --jobs 2 --resume rows.jsonl --svg sweep.svg
 
 Topologies, meshes, batch sizes and remat policies; each point is compiled ahead of time by libtpu, which needs the
 extra tpu and no TPU. Prints the table as Markdown, with the processor time. Nothing comes from the cache, so that the
