@@ -68,6 +68,7 @@ class CheapestEntry(TypedDict):
     among: Annotated[int, Doc("rows that were compared")]
     unbounded: Annotated[int, Doc("rows that fit and were not compared, as their bound is open")]
     reason: NotRequired[Annotated[str, Doc("why there is none")]]
+    first: NotRequired[Annotated[int, Doc("where all bounds are open: the first by what is certain of them")]]
 
 
 class SweepDocument(Document):
@@ -180,7 +181,9 @@ def _cheapest_entry(found: Cheapest) -> CheapestEntry:
     entry: CheapestEntry = {
         "sizes": dict(found.sizes), "row": found.row, "among": found.among, "unbounded": found.unbounded,
     }  # fmt: skip
-    return entry if found.row is not None else {**entry, "reason": found.why}
+    if found.first is not None:
+        entry["first"] = found.first
+    return {**entry, "reason": found.why} if found.why else entry
 
 
 def sweep(

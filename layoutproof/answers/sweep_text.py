@@ -84,7 +84,8 @@ def took(rows: Sequence[Row]) -> str:
 def cheapest_lines(rows: Sequence[Row], found: Sequence[Cheapest], rank: str) -> list[str]:
     """The cheapest of each combination of sizes, and what that rests on."""
     lines = [f"cheapest  {visible(_cheapest(rows, each))}" for each in found]
-    best = [rows[each.row] for each in found if each.row is not None]
+    numbers = [each.first if each.row is None else each.row for each in found]
+    best = [rows[number] for number in numbers if number is not None]
     if best:
         lines.append(f"rests on  {RANKS[rank]}")
     chips = sorted({row.target for row in best if row.bound is not None})
@@ -98,13 +99,16 @@ def cheapest_lines(rows: Sequence[Row], found: Sequence[Cheapest], rank: str) ->
 def _cheapest(rows: Sequence[Row], each: Cheapest) -> str:
     of = ", ".join(f"{name}={value}" for name, value in each.sizes.items())
     begin = f"of {of}: " if of else ""
-    if each.row is None:
+    number = each.first if each.row is None else each.row
+    if number is None:
         return f"{begin}{each.why}"
-    row = rows[each.row]
+    row = rows[number]
     rest = [f"{name}={value_text(value)}" for name, value in row.at.items() if name not in each.sizes]
     bound = "no known bound" if row.bound is None else f"at least {seconds(row.bound.least)} a step ({row.binds})"
     sent = ", ".join(f"{over} {amount_text(part)}" for over, part in row.sent.items()) or "nothing"
     left = f"; {each.unbounded} more fit and are not compared, as their bound is open" if each.unbounded else ""
+    if each.row is None:
+        begin += f"undecided, {each.why}; by what is counted alone the first is "
     said = ", ".join([*rest, bound, f"peak {size(row.peak or 0)}", f"sends {sent}"])
     among = f"the least of {each.among} that fit" if each.among > 1 else "the only one that fits"
     return f"{begin}{said}; {among}{left}"
@@ -139,7 +143,7 @@ def _sentences(lines: Sequence[str]) -> list[str]:
     found: list[str] = []
     for line in lines:
         if line.startswith(" ") and found:
-            found[-1] += f" {line.strip()}"
+            found[-1] += f"{'' if found[-1].endswith(',') else ';'} {line.strip()}"
         else:
             found.append(" ".join(line.split()))
     return found

@@ -28,7 +28,8 @@ class Cheapest:
 
     sizes: the sizes of arguments that these have in common.  row: by number, None where none is known to fit and has a
     bound.  among: how many were compared.  unbounded: rows that fit and are not among them, as their bound is open.
-    why: the reason why there is none.
+    why: the reason why there is none.  first: where that is because all bounds are open, the first by what is certain
+    of them.
     """
 
     sizes: Mapping[str, str]
@@ -36,6 +37,7 @@ class Cheapest:
     among: int = 0
     unbounded: int = 0
     why: str = ""
+    first: int | None = None
 
 
 def state(row: Row, memory: int | None = None) -> str:
@@ -62,7 +64,8 @@ def cheapest(rows: Sequence[Row], sizes: frozenset[str], rank: str, memory: int 
         memory: Bytes of a device, None = the chip's own.
 
     Returns:
-        One for each combination. A row is compared where it fits and all that it is ordered by is known.
+        One for each combination. A row is compared where it fits. Where all bounds are open there is none, and
+        the first by what is certain of them is named as such.
     """
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, row in enumerate(rows):
@@ -75,34 +78,46 @@ def _cheapest(
 ) -> Cheapest:
     fitting = [number for number in numbers if state(rows[number], memory) == FITS]
     keys = {number: key for number in fitting if (key := _KEYS[rank](rows[number])) is not None}
-    unbounded = len(fitting) - len(keys)
-    if keys:
-        # of equal ones the first
-        return Cheapest(sizes, min(keys, key=lambda number: (keys[number], number)), len(keys), unbounded)
+    closed = {number: key for number, key in keys.items() if rank == "peak" or not _opened(rows[number])}
+    # an open bound may be short because most is not counted: it beats no other
+    compared = closed or keys
+    if compared:
+        best = min(compared, key=lambda number: (compared[number], number))
+        left = len(fitting) - len(compared)
+        if closed:
+            return Cheapest(sizes, best, len(compared), left)
+        return Cheapest(sizes, None, len(compared), left, f"all bounds are open: {_opened(rows[best])}", best)
     if fitting:
-        opened = next((b.why for n in fitting if (b := rows[n].bound) is not None and b.why), "no chip says its rates")
-        return Cheapest(sizes, None, 0, unbounded, f"no point that fits has a known bound on its time: {opened}")
+        return Cheapest(
+            sizes, None, 0, len(fitting), "no point that fits has a bound on its time: no chip says its rates"
+        )
     unsaid = any(state(rows[number], memory) == COMPILED for number in numbers)
     why = "no point is known to fit: how much memory a device has is not said" if unsaid else "no point fits"
     return Cheapest(sizes, None, 0, 0, why)
 
 
-def _most(bound: Counted | None) -> int | None:
-    return None if bound is None else bound.most
+def _opened(row: Row) -> str:
+    """Why the bound of a row is open above; "" where it is not."""
+    return "" if row.bound is None or row.bound.most is not None else row.bound.why or "its bound is open"
+
+
+def _time(bound: Counted | None) -> int | None:
+    """The most that a bound may be; where it is open what is certain of it."""
+    return None if bound is None else bound.least if bound.most is None else bound.most
 
 
 def _by_time(row: Row) -> Key | None:
-    time = _most(row.bound)
+    time = _time(row.bound)
     return None if time is None or row.peak is None else (time, row.peak)
 
 
 def _by_chip_time(row: Row) -> Key | None:
-    time = _most(row.chip_time)
+    time = _time(row.chip_time)
     return None if time is None or row.peak is None else (time, row.peak)
 
 
 def _by_peak(row: Row) -> Key | None:
-    time = _most(row.bound)
+    time = _time(row.bound)
     return None if row.peak is None else (row.peak, 0 if time is None else time)
 
 

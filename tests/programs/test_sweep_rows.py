@@ -169,6 +169,7 @@ def test_what_is_open_stays_open() -> None:
     )
     assert {over: (each.least, each.most) for over, each in found.items()} == {"data": (0, None), "?": (0, None)}
     assert sent_of(record(kernels=(kernel,)))["?"].most is None
+    assert sent_of(record(collectives=(collective(None, None),)))["?"].most is None
     of = record()
     assert of.work is not None
     uncounted = replace(of, work=replace(of.work, uncounted=("a sort",)))
@@ -232,9 +233,14 @@ def test_the_cheapest_of_what_fits() -> None:
     assert (found.among, found.unbounded) == (3, 1)
     (found,) = cheapest(rows, frozenset(), "time", 11)
     assert found.row == 3
+    # nothing but open bounds: the certain part, and what it leaves out
     (found,) = cheapest(rows[4:], frozenset(), "time", 10)
+    assert (found.row, found.first, found.among, found.unbounded) == (None, 0, 1, 0)
+    assert found.why == "all bounds are open: w: its trips are unknown"
+    assert "undecided, all bounds are open" in str(Sweep("m:f", {"m": ("open",)}, rows[4:], memory=10))
+    (found,) = cheapest([replace(rows[0], bound=None)], frozenset(), "time", 10)
     assert (found.row, found.unbounded) == (None, 1)
-    assert "w: its trips are unknown" in found.why
+    assert "no chip says its rates" in found.why
     assert set(RANKS) == {"time", "chip-time", "peak"}
 
 
