@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from layoutproof.answers.sweep_picture import sweep_drawing
 from layoutproof.answers.sweep_text import cheapest_lines, lines_of, markdown_of, took
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.amounts import amount, size
+from layoutproof.core.counted import Counted
 from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.finding import Answer, Finding, FindingEntry, as_dict, exit_code, text, wrong_input
@@ -22,7 +23,7 @@ from layoutproof.pictures.picture import svg_picture
 from layoutproof.programs.compile import CPU, LONGEST, QUESTION, Asked, Made
 from layoutproof.programs.kept_rows import KeptRows, key_of, state_of
 from layoutproof.programs.ranking import RANKS, TOO_LARGE, Cheapest, cheapest, state
-from layoutproof.programs.sweep import COMPILED, UNKNOWN, WRONG, Axes, Point, Row, points, sizes_of, swept
+from layoutproof.programs.sweep import COMPILED, UNKNOWN, WRONG, Axes, SweepPoint, SweepRow, points, sizes_of, swept
 
 
 class CountedEntry(TypedDict):
@@ -94,7 +95,7 @@ class Sweep(Answer):
 
     program: str
     axes: Axes
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
     sizes: frozenset[str] = frozenset()
     memory: int | None = None
     rank: str = "time"
@@ -149,7 +150,7 @@ class Sweep(Answer):
             "findings": list(map(as_dict, self.findings)),
         }
 
-    def _finding(self, row: Row) -> Finding | None:
+    def _finding(self, row: SweepRow) -> Finding | None:
         subject = f"{self.program} at {', '.join(f'{n}={v}' for n, v in row.at.items())}"
         found = state(row, self.memory)
         if found == TOO_LARGE and row.outcome == COMPILED:
@@ -164,14 +165,17 @@ class Sweep(Answer):
         return Finding(QUESTION, subject, row.reason, verdict=verdict)
 
 
-def _entry(row: Row, memory: int | None) -> RowEntry:
-    def counted(found: Any) -> Any:
-        return None if found is None else asdict(found)
+def _entry(row: SweepRow, memory: int | None) -> RowEntry:
+    def bounded(found: Counted) -> CountedEntry:
+        return {"least": found.least, "most": found.most, "why": found.why}
+
+    def counted(found: Counted | None) -> CountedEntry | None:
+        return None if found is None else bounded(found)
 
     return {
         "at": dict(row.at), "state": state(row, memory), "reason": row.reason, "target": row.target,
         "compiler": row.compiler, "devices": row.devices, "peak": row.peak, "limit": row.limit(memory),
-        "sent": {axes: counted(each) for axes, each in row.sent.items()}, "cycles": row.cycles,
+        "sent": {axes: bounded(each) for axes, each in row.sent.items()}, "cycles": row.cycles,
         "flops": counted(row.flops), "bound_ps": counted(row.bound), "binds": row.binds,
         "seconds": round(row.seconds, 3), "cpu_seconds": round(row.cpu, 3), "command": row.command,
     }  # fmt: skip
@@ -262,7 +266,7 @@ def _text(value: object) -> str:
 
 
 @dataclass(slots=True)
-class _Done:
+class _SweepProgress:
     """How many rows are there, of how many; for who looks at it."""
 
     total: int
@@ -298,8 +302,8 @@ def swept_over(
     if rank not in RANKS:
         raise unknown_name("rank", rank, RANKS)
     given = points(base, axes)
-    rows: dict[int, Row] = {}
-    count = _Done(len(given), progress)
+    rows: dict[int, SweepRow] = {}
+    count = _SweepProgress(len(given), progress)
     with contextlib.ExitStack() as stack:
         kept = None if resume is None else stack.enter_context(KeptRows(Path(resume)))
         keys = _keys(given, "" if kept is None else state_of(base.program, [str(resume), *leave]), kept is not None)
@@ -322,7 +326,7 @@ def swept_over(
     return Sweep(base.program, axes, ordered, sizes_of(base, axes), memory, rank, before)
 
 
-def _keys(given: Sequence[Point], state: str, wanted: bool) -> dict[int, str]:
+def _keys(given: Sequence[SweepPoint], state: str, wanted: bool) -> dict[int, str]:
     """The key of each point that is a program, by number."""
 
     def all_of_them() -> Iterator[tuple[int, str]]:

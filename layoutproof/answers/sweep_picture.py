@@ -8,7 +8,7 @@ from layoutproof.answers.sweep_text import counts, value_text
 from layoutproof.core.amounts import seconds, size
 from layoutproof.pictures.drawing import Cell, CellGrid, Drawing, grid
 from layoutproof.programs.ranking import FITS, TOO_LARGE, Cheapest, state
-from layoutproof.programs.sweep import COMPILED, Axes, Row
+from layoutproof.programs.sweep import COMPILED, Axes, SweepRow
 
 _FITS, _OTHER = 3, None
 _MEANINGS = {
@@ -19,12 +19,12 @@ _MEANINGS = {
 
 
 def sweep_drawing(
-    program: str, axes: Axes, rows: Sequence[Row], memory: int | None, found: Sequence[Cheapest], kept: int
+    program: str, axes: Axes, rows: Sequence[SweepRow], memory: int | None, found: Sequence[Cheapest], kept: int
 ) -> Drawing:
     """The points as two grids, peak memory and the bound on time: the last axis goes to the right, the others down."""
     best = {each.row for each in found}
 
-    def cell(number: int, figure: Callable[[Row], str]) -> Cell:
+    def cell(number: int, figure: Callable[[SweepRow], str]) -> Cell:
         row = rows[number]
         word = state(row, memory)
         text = figure(row)
@@ -52,9 +52,9 @@ def _grid(axes: Axes, cell: Callable[[int], Cell], caption: str) -> CellGrid:
     return grid(cells, tuple(label.strip() for label in labels), columns, ("", last), caption)
 
 
-def _peak(row: Row) -> str:
+def _peak(row: SweepRow) -> str:
     return "" if row.peak is None else size(row.peak)
 
 
-def _bound(row: Row) -> str:
+def _bound(row: SweepRow) -> str:
     return "" if row.bound is None else seconds(row.bound.least)

@@ -10,7 +10,7 @@ from layoutproof.core.counted import Counted
 from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
 from layoutproof.programs.ranking import RANKS, Cheapest, state
-from layoutproof.programs.sweep import Axes, Row
+from layoutproof.programs.sweep import Axes, SweepRow
 
 POLICIES = "jax.checkpoint_policies."
 _COLUMNS = ("state", "peak", "sends", "cycles", "step at least", "binds")
@@ -39,7 +39,7 @@ def amount_text(found: Counted) -> str:
     return size(found.least) if found.most == found.least else f"{size(found.least)} to {size(found.most)}"
 
 
-def cells_of(row: Row, axes: Axes, memory: int | None) -> list[str]:
+def cells_of(row: SweepRow, axes: Axes, memory: int | None) -> list[str]:
     """A row as texts, in the order of `header`."""
     sent = ", ".join(f"{over} {amount_text(each)}" for over, each in row.sent.items())
     bound = "" if row.bound is None else seconds(row.bound.least)
@@ -55,7 +55,7 @@ def header(axes: Axes) -> list[str]:
     return [*axes, *_COLUMNS]
 
 
-def lines_of(program: str, axes: Axes, rows: Sequence[Row], memory: int | None, kept: int) -> list[str]:
+def lines_of(program: str, axes: Axes, rows: Sequence[SweepRow], memory: int | None, kept: int) -> list[str]:
     """The line that counts, and the table."""
     table = [header(axes), *(cells_of(row, axes, memory) for row in rows)]
     table = [[visible(cell) for cell in line] for line in table]
@@ -68,7 +68,7 @@ def lines_of(program: str, axes: Axes, rows: Sequence[Row], memory: int | None, 
     return [f"sweep  {visible(program)}, {counts(rows, memory, kept)}", "", *said]
 
 
-def counts(rows: Sequence[Row], memory: int | None, kept: int) -> str:
+def counts(rows: Sequence[SweepRow], memory: int | None, kept: int) -> str:
     """How many points there are of each kind."""
     found = Counter(state(row, memory).replace("fits", "fit").replace("_", " ") for row in rows)
     parts = ", ".join(f"{many} {word}" for word, many in found.items())
@@ -76,12 +76,12 @@ def counts(rows: Sequence[Row], memory: int | None, kept: int) -> str:
     return f"{len(rows)} point{'' if len(rows) == 1 else 's'}: {parts}{before}"
 
 
-def took(rows: Sequence[Row]) -> str:
+def took(rows: Sequence[SweepRow]) -> str:
     """The processor time of all points."""
     return f"tracing, compiling and reading all points, processor time; {sum(row.cpu for row in rows):.1f} s"
 
 
-def cheapest_lines(rows: Sequence[Row], found: Sequence[Cheapest], rank: str) -> list[str]:
+def cheapest_lines(rows: Sequence[SweepRow], found: Sequence[Cheapest], rank: str) -> list[str]:
     """The cheapest of each combination of sizes, and what that rests on."""
     lines = [f"cheapest  {visible(_cheapest(rows, each))}" for each in found]
     numbers = [each.first if each.row is None else each.row for each in found]
@@ -96,7 +96,7 @@ def cheapest_lines(rows: Sequence[Row], found: Sequence[Cheapest], rank: str) ->
     return lines
 
 
-def _cheapest(rows: Sequence[Row], each: Cheapest) -> str:
+def _cheapest(rows: Sequence[SweepRow], each: Cheapest) -> str:
     of = ", ".join(f"{name}={value}" for name, value in each.sizes.items())
     begin = f"of {of}: " if of else ""
     number = each.first if each.row is None else each.row
@@ -115,7 +115,13 @@ def _cheapest(rows: Sequence[Row], each: Cheapest) -> str:
 
 
 def markdown_of(
-    program: str, axes: Axes, rows: Sequence[Row], memory: int | None, found: Sequence[Cheapest], rank: str, kept: int
+    program: str,
+    axes: Axes,
+    rows: Sequence[SweepRow],
+    memory: int | None,
+    found: Sequence[Cheapest],
+    rank: str,
+    kept: int,
 ) -> str:
     """The same as GitHub-flavoured Markdown; texts of the user stand in code spans."""
 

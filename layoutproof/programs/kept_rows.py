@@ -23,7 +23,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_TEXT, read, repository_of, write_whole
 from layoutproof.core.packages import package_version
 from layoutproof.programs.compile import CPU, Asked, checked, request_of
-from layoutproof.programs.sweep import UNKNOWN, Row
+from layoutproof.programs.sweep import UNKNOWN, SweepRow
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -52,7 +52,7 @@ class KeptRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, SweepRow] = {}
         self._stream: TextIO | None = None
 
     def __enter__(self) -> KeptRows:
@@ -75,18 +75,18 @@ class KeptRows:
         if self._stream is not None:
             self._stream.close()
 
-    def get(self, key: str) -> Row | None:
+    def get(self, key: str) -> SweepRow | None:
         """The row of a key; None where there is none yet."""
         return self.rows.get(key)
 
-    def put(self, key: str, row: Row) -> None:
+    def put(self, key: str, row: SweepRow) -> None:
         """Write a row, at once."""
         if row.outcome != UNKNOWN and self._stream is not None:
             self._stream.write(json.dumps({"key": key, "row": asdict(row)}, ensure_ascii=False) + "\n")
             self._stream.flush()
 
 
-def _row(line: bytes, file: str, number: int) -> tuple[str, Row]:
+def _row(line: bytes, file: str, number: int) -> tuple[str, SweepRow]:
     from pydantic import ValidationError
 
     try:
@@ -94,17 +94,17 @@ def _row(line: bytes, file: str, number: int) -> tuple[str, Row]:
         key, row = said["key"], said["row"]
         if not isinstance(key, str) or not isinstance(row, Mapping):
             raise TypeError
-        return key, _adapter().validate_python({k: v for k, v in row.items() if k in Row.__dataclass_fields__})
+        return key, _adapter().validate_python({k: v for k, v in row.items() if k in SweepRow.__dataclass_fields__})
     except (ValueError, KeyError, TypeError, RecursionError, ValidationError):
         why = "no row of a sweep, as --resume writes them"
         raise LayoutError(why, file=file, line=number) from None
 
 
 @lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Row]:
+def _adapter() -> TypeAdapter[SweepRow]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Row)
+    return TypeAdapter(SweepRow)
 
 
 def _library(asked: Asked) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layoutproof.core.counted import Counted
-from layoutproof.programs.sweep import COMPILED, NO_ROOM, Row
+from layoutproof.programs.sweep import COMPILED, NO_ROOM, SweepRow
 
 FITS, TOO_LARGE = "fits", "too_large"
 RANKS: Mapping[str, str] = MappingProxyType(
@@ -40,12 +40,13 @@ class Cheapest:
     first: int | None = None
 
 
-def state(row: Row, memory: int | None = None) -> str:
+def state(row: SweepRow, memory: int | None = None) -> str:
     """A row in a word: `fits`, `too_large`, `compiled` where no memory is known to fit into, or its outcome.
 
-    >>> state(Row({}, "compiled", peak=8), 8), state(Row({}, "compiled", peak=9), 8), state(Row({}, "compiled", peak=9))
+    >>> one = SweepRow({}, "compiled", peak=9)
+    >>> state(one, 9), state(one, 8), state(one)
     ('fits', 'too_large', 'compiled')
-    >>> state(Row({}, "no_room")), state(Row({}, "unknown"), 8)
+    >>> state(SweepRow({}, "no_room")), state(SweepRow({}, "unknown"), 8)
     ('too_large', 'unknown')
     """
     fits = row.fits(memory)
@@ -54,7 +55,9 @@ def state(row: Row, memory: int | None = None) -> str:
     return COMPILED if fits is None else FITS if fits else TOO_LARGE
 
 
-def cheapest(rows: Sequence[Row], sizes: frozenset[str], rank: str, memory: int | None = None) -> tuple[Cheapest, ...]:
+def cheapest(
+    rows: Sequence[SweepRow], sizes: frozenset[str], rank: str, memory: int | None = None
+) -> tuple[Cheapest, ...]:
     """The cheapest row for each combination of sizes, in the order of the rows.
 
     Args:
@@ -74,7 +77,7 @@ def cheapest(rows: Sequence[Row], sizes: frozenset[str], rank: str, memory: int 
 
 
 def _cheapest(
-    rows: Sequence[Row], sizes: Mapping[str, str], numbers: Sequence[int], rank: str, memory: int | None
+    rows: Sequence[SweepRow], sizes: Mapping[str, str], numbers: Sequence[int], rank: str, memory: int | None
 ) -> Cheapest:
     fitting = [number for number in numbers if state(rows[number], memory) == FITS]
     keys = {number: key for number in fitting if (key := _KEYS[rank](rows[number])) is not None}
@@ -96,7 +99,7 @@ def _cheapest(
     return Cheapest(sizes, None, 0, 0, why)
 
 
-def _opened(row: Row) -> str:
+def _opened(row: SweepRow) -> str:
     """Why the bound of a row is open above; "" where it is not."""
     return "" if row.bound is None or row.bound.most is not None else row.bound.why or "its bound is open"
 
@@ -106,21 +109,21 @@ def _time(bound: Counted | None) -> int | None:
     return None if bound is None else bound.least if bound.most is None else bound.most
 
 
-def _by_time(row: Row) -> Key | None:
+def _by_time(row: SweepRow) -> Key | None:
     time = _time(row.bound)
     return None if time is None or row.peak is None else (time, row.peak)
 
 
-def _by_chip_time(row: Row) -> Key | None:
+def _by_chip_time(row: SweepRow) -> Key | None:
     time = _time(row.chip_time)
     return None if time is None or row.peak is None else (time, row.peak)
 
 
-def _by_peak(row: Row) -> Key | None:
+def _by_peak(row: SweepRow) -> Key | None:
     time = _time(row.bound)
     return None if row.peak is None else (row.peak, 0 if time is None else time)
 
 
-_KEYS: Mapping[str, Callable[[Row], Key | None]] = MappingProxyType(
+_KEYS: Mapping[str, Callable[[SweepRow], Key | None]] = MappingProxyType(
     {"time": _by_time, "chip-time": _by_chip_time, "peak": _by_peak}
 )

@@ -48,7 +48,7 @@ Axes = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SweepPoint:
     """One point of a sweep. at: axis -> value, as given.  asked: what is compiled; the problem where it is none."""
 
     at: Mapping[str, str]
@@ -56,7 +56,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SweepRow:
     """What came of one point. All bytes are bytes on one device; None stands for what is unknown.
 
     Attributes:
@@ -111,7 +111,7 @@ class Row:
         return None if self.bound is None or self.devices is None else self.bound.often(self.devices)
 
 
-def points(base: Asked, axes: Axes) -> list[Point]:
+def points(base: Asked, axes: Axes) -> list[SweepPoint]:
     """Every point of a sweep, the last axis fastest.
 
     Args:
@@ -181,11 +181,11 @@ def _texts(value: object) -> Iterator[str]:
         yield from itertools.chain.from_iterable(map(_texts, value))
 
 
-def _point(base: Asked, at: dict[str, str], sizes: frozenset[str]) -> Point:
+def _point(base: Asked, at: dict[str, str], sizes: frozenset[str]) -> SweepPoint:
     try:
-        return Point(at, _asked(base, at, sizes))
+        return SweepPoint(at, _asked(base, at, sizes))
     except LayoutError as error:
-        return Point(at, error)
+        return SweepPoint(at, error)
 
 
 def _asked(base: Asked, at: Mapping[str, str], sizes: frozenset[str]) -> Asked:
@@ -210,7 +210,7 @@ def _asked(base: Asked, at: Mapping[str, str], sizes: frozenset[str]) -> Asked:
     return replace(asked, mesh=_filled(mesh, asked))
 
 
-def _sized(value: object, numbers: Mapping[str, int]) -> Any:
+def _sized(value: object, numbers: Mapping[str, int]) -> object:
     """An argument with numbers for the names of its sizes."""
     if isinstance(value, Mapping):
         return {key: _sized(part, numbers) for key, part in value.items()}
@@ -246,12 +246,12 @@ def _filled(mesh: Mapping[str, int], asked: Asked) -> dict[str, int]:
 
 
 def swept(
-    given: Sequence[Point],
+    given: Sequence[SweepPoint],
     workers: Workers,
     seconds: float = LONGEST,
     memory: int | None = None,
     progress: Callable[[Asked, str], None] = lambda asked, what: None,
-) -> Iterator[tuple[Row, Made | None]]:
+) -> Iterator[tuple[SweepRow, Made | None]]:
     """The row of each point, in their order, each as soon as it is there, and what was compiled for it.
 
     workers: this process's one child, several, or a cluster.  seconds, memory: that one point may take.
@@ -261,7 +261,7 @@ def swept(
     found = _made(asked, workers, seconds, memory, progress)
     for each in given:
         if isinstance(each.asked, LayoutError):
-            yield Row(each.at, WRONG, each.asked.problem), None
+            yield SweepRow(each.at, WRONG, each.asked.problem), None
         else:
             one = next(found)
             yield row_of(each.at, one), one
@@ -285,7 +285,7 @@ def _one(asked: Asked, seconds: float, memory: int | None) -> Made:
     return found
 
 
-def row_of(at: Mapping[str, str], one: Made) -> Row:
+def row_of(at: Mapping[str, str], one: Made) -> SweepRow:
     """The row of a point. one: what came of it."""
     command, record, problem = one.asked.command(), one.record, one.problem
     if record is None:
@@ -295,9 +295,9 @@ def row_of(at: Mapping[str, str], one: Made) -> Row:
             outcome = WRONG
         elif problem is not None and problem.verdict is Verdict.REFUTED:
             outcome = NO_ROOM if _NO_ROOM.search(reason) else REFUSED
-        return Row(at, outcome, reason or "nothing is said of it", one.asked.target, cpu=one.cpu, command=command)
+        return SweepRow(at, outcome, reason or "nothing is said of it", one.asked.target, cpu=one.cpu, command=command)
     bound, binds = bound_of(record)
-    return Row(
+    return SweepRow(
         at, COMPILED, "", record.made.target, record.made.compiler, record.devices, record.memory.taken,
         sent_of(record), record.cycles, None if record.work is None else record.work.flops, bound, binds,
         one.seconds, one.cpu, command,

@@ -31,13 +31,13 @@ from layoutproof.programs.record import (
     Provenance,
     Record,
 )
-from layoutproof.programs.sweep import MOST, Point, Row, points, read_axis, row_of, sent_of
+from layoutproof.programs.sweep import MOST, SweepPoint, SweepRow, points, read_axis, row_of, sent_of
 
 ONCE = Often()
 BASE = Asked("model:step", ("bf16[B,1024]", {"w": "f32[8*B,B]"}, "[B, 2]"), {"scale": "f32[B]"}, "v5e")
 
 
-def asked(point: Point) -> Asked:
+def asked(point: SweepPoint) -> Asked:
     """Its program. The test fails where it has none."""
     assert isinstance(point.asked, Asked), point.asked
     return point.asked
@@ -213,10 +213,10 @@ def test_points_without_a_record_are_rows(problem: Finding | None, outcome: str,
     assert f"| `8` | {words}" in answer.markdown()
 
 
-def row(time: int | None, peak: int | None, devices: int = 1, target: str = "v5e", **values: str) -> Row:
+def row(time: int | None, peak: int | None, devices: int = 1, target: str = "v5e", **values: str) -> SweepRow:
     """A row that was compiled. time: None where the bound is open."""
     bound = Counted(1, None, "w: its trips are unknown") if time is None else Counted.of(time)
-    return Row(values, "compiled", target=target, devices=devices, peak=peak, bound=bound, binds="HBM")
+    return SweepRow(values, "compiled", target=target, devices=devices, peak=peak, bound=bound, binds="HBM")
 
 
 def test_the_cheapest_of_what_fits() -> None:
@@ -276,7 +276,7 @@ def test_a_table_holds_no_markup_of_a_user() -> None:
 
 def test_the_picture() -> None:
     """A cell for each point; what does not fit, what has no figure, and the cheapest are marked by signs."""
-    rows = (row(3, 8, m="a", n="x"), row(2, 99, m="a", n="y"), Row(at(m="b", n="x"), "refused", "no"),
+    rows = (row(3, 8, m="a", n="x"), row(2, 99, m="a", n="y"), SweepRow(at(m="b", n="x"), "refused", "no"),
             row(2, 9, m="b", n="y"))  # fmt: skip
     answer = Sweep("m:f", {"m": ("a", "b"), "n": ("x", "y")}, rows, memory=10)
     shown = text_picture(answer.picture())
@@ -291,12 +291,12 @@ def test_the_picture() -> None:
 def test_rows_are_kept_line_by_line(tmp_path: Path) -> None:
     """Each at once; half a line that a killed run left is dropped, the unknown is asked again, and more is an error."""
     path = tmp_path / "rows.jsonl"
-    one, two = row(3, 8, B="8"), Row(at(B="16"), "refused", "no", sent={"data": Counted(1, None, "w")})
+    one, two = row(3, 8, B="8"), SweepRow(at(B="16"), "refused", "no", sent={"data": Counted(1, None, "w")})
     with KeptRows(path) as kept:
         kept.put("a", one)
         assert len(path.read_text().splitlines()) == 1
         kept.put("b", two)
-        kept.put("c", Row(at(B="32"), "unknown", "it took too long"))
+        kept.put("c", SweepRow(at(B="32"), "unknown", "it took too long"))
     path.write_text(path.read_text() + '{"key": "d", "row": {"at": {"B"')
     with KeptRows(path) as kept:
         assert kept.rows == {"a": one, "b": two}
