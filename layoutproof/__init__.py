@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from layoutproof.answers.of_search import search as search
     from layoutproof.answers.of_specs import check as check
     from layoutproof.answers.of_states import gate as gate
+    from layoutproof.answers.of_sweep import sweep as sweep
     from layoutproof.cli.guard import KernelError as KernelError
     from layoutproof.cli.guard import KernelWarning as KernelWarning
     from layoutproof.cli.guard import guard as guard
@@ -85,6 +86,7 @@ _WHERE = {
     "answers.of_search": ("search",),
     "answers.of_specs": ("check",),
     "answers.of_states": ("gate",),
+    "answers.of_sweep": ("sweep",),
     "core.errors": ("LayoutError", "Undecided"),
     "core.finding": ("Finding",),
     "core.result": ("Verdict",),

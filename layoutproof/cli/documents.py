@@ -31,7 +31,10 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "ask": (f"core.finding:FindingDocument{_MAY_WRITE}",),
     "check": (f"specs.report:CheckDocument{_MAY_WRITE}", _SUMMARY),
     "ci": ("answers.of_ci:CiDocument",),
-    "compile": ("answers.of_programs:CompileDocument+cli.arguments:FilesDocument",),
+    "compile": (
+        "answers.of_programs:CompileDocument+cli.arguments:FilesDocument",
+        "answers.of_sweep:SweepDocument+cli.arguments:FilesDocument",
+    ),
     "convert": ("cli.commands.convert:ConvertDocument",),
     "crosscheck": ("answers.of_crosscheck:CrosscheckDocument", "answers.of_facts:FactsDocument"),
     "explain": ("cli.commands.explain:PagesDocument", "cli.commands.explain:PageDocument"),

@@ -27,7 +27,19 @@ KEPT = ["tools"]
 """The key of what is kept of them."""
 PICTURE = "picture"
 """The argument that asks for a picture, which the option `--svg` writes."""
-_LEFT_OUT = ("json", "no-cache", "help", "record", "write-baseline", "output", "init", "spec", "diff")
+_LEFT_OUT = (
+    "json",
+    "no-cache",
+    "help",
+    "record",
+    "write-baseline",
+    "output",
+    "resume",
+    "markdown",
+    "init",
+    "spec",
+    "diff",
+)
 """Options that write a file, or that say how the answer is printed."""
 _SHOWN_ONLY = {"fix": "--diff"}
 """Arguments whose option writes a file, and the option beside which it shows what it would write."""

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -101,13 +102,18 @@ class Asked:
 class Made:
     """One compiled program: a record with the compiled text, or the problem; where it was asked, whether it computes
     what its source says; the known bugs of its compiler that it meets; and its values as the source states them, as of
-    `stated.stated`."""
+    `stated.stated`.
+
+    seconds: that the compiler took, 0 where its answer was kept.  cpu: seconds of processor time, from the start of
+    tracing until the record is there; 0 where the process could not say.
+    """
 
     asked: Asked
     record: Record | None = None
     text: str = ""
     problem: Finding | None = None
     seconds: float = 0.0
+    cpu: float = 0.0
     same: Finding | None = None
     bugs: tuple[Finding, ...] = ()
     stated: Sequence[JsonObject] = field(default=(), repr=False)
@@ -175,6 +181,7 @@ def made_of(
     """One compiled program, from the answer of its process."""
     if isinstance(answer.error, LayoutError):
         return Made(asked, problem=_bad(asked, answer.error))
+    start = time.thread_time()
     said = answer.value
     if said is None:
         return Made(asked, problem=_problem(asked, answer.problem, Verdict.UNKNOWN))
@@ -182,7 +189,7 @@ def made_of(
         words = " ".join(str(said["refused"]).split())
         problem = _problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}")
         bugs = known_bugs.of_refusal(words, asked.target, known_bugs.versions_in(said["compiler"]))
-        return Made(asked, problem=problem, bugs=tuple(_known(asked, bug) for bug in bugs))
+        return Made(asked, problem=problem, cpu=said.get("cpu", 0.0), bugs=tuple(_known(asked, bug) for bug in bugs))
     progress(asked, "reading")
     about = Provenance(
         function=asked.program,
@@ -208,6 +215,7 @@ def made_of(
     record = with_kernels(with_source(record, lines, said.get("source") or {}, asked.flags, _library(asked)))
     return Made(
         asked, record, said["text"], seconds=float(said.get("seconds", 0.0)), same=same,
+        cpu=said.get("cpu", 0.0) + time.thread_time() - start,
         bugs=tuple(_known(asked, bug) for bug in bugs), stated=_from(asked.folder, said.get("stated", ())),
     )  # fmt: skip
 

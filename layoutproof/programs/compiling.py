@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import os
 import sys
 import time
@@ -22,7 +23,7 @@ from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.compiler.tracing import Tracing
 from layoutproof.core.document import JsonObject
-from layoutproof.core.errors import LayoutError, Unsupported, shorten
+from layoutproof.core.errors import LayoutError, Unsupported, shorten, unknown_name
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
@@ -44,6 +45,8 @@ _MEMORY = {
     "generated_code": "generated_code_size_in_bytes",
     "peak": "peak_memory_in_bytes",
 }
+_POLICIES = "jax.checkpoint_policies."
+"""The beginning of an argument that is a remat policy, which JAX has as a function."""
 _KEPT = "program 2"
 """The version of answers in the cache; another number for another form of `compiled`'s result."""
 
@@ -54,6 +57,7 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
     Where `same` is asked, it is as of `same_source.compared`.
     """
     source: list[Any] = []
+    start = time.process_time()
 
     def lower(request: JsonObject) -> tuple[Lowered, list[str]]:
         lowered, results, jaxpr = _lowered(request)
@@ -65,7 +69,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
         found["source"], found["stated"] = _source(source[0])
     if request.get("same") and "text" in found:
         found["same"] = _compared(request, tell, lower, found, source)
-    return found
+    # of all threads: the compiler has many
+    return {**found, "cpu": time.process_time() - start}
 
 
 def _source(jaxpr: ClosedJaxpr) -> tuple[JsonObject, list[JsonObject]]:
@@ -291,6 +296,9 @@ def _traced(request: JsonObject, stack: contextlib.ExitStack) -> Traced:
     fixed = [k for k, value in enumerate(args) if _is_fixed(value)]
     if fixed and not hasattr(function, "lower"):
         options["static_argnums"] = tuple(fixed)
+    named = [name for name, value in kwargs.items() if _is_no_array(value)]
+    if named and not hasattr(function, "lower"):
+        options["static_argnames"] = tuple(named)
     jitted = jax.jit(function, **options) if options or not hasattr(function, "lower") else function
     if target != CPU:
         # rules of lowering ask which chip they are for
@@ -418,6 +426,8 @@ def _devices(target: str, topology: str) -> list[Device]:
 def _tree(value: object) -> object:
     """An argument: arrays where a text writes a shape, also inside of dicts and lists; else itself."""
     if isinstance(value, str):
+        if value.startswith(_POLICIES):
+            return _policy(value.removeprefix(_POLICIES))
         try:
             found = user.argument(value)
         except LayoutError:
@@ -426,6 +436,21 @@ def _tree(value: object) -> object:
             return value
         return found if not isinstance(found, dict | list | tuple) else _inner(found)
     return _inner(value)
+
+
+def _policy(name: str) -> object:
+    """A policy of `jax.checkpoint_policies`, by its name. LayoutError where there is none.
+
+    What makes a policy of names stands there too, and is none: only a policy takes the parameters of an equation.
+    """
+    policies = need_jax().checkpoint_policies
+    known = [
+        each for each in dir(policies) if not each.startswith("_")
+        and any(p.kind is p.VAR_KEYWORD for p in inspect.signature(getattr(policies, each)).parameters.values())
+    ]  # fmt: skip
+    if name not in known:
+        raise unknown_name("policy of jax.checkpoint_policies", name, known)
+    return getattr(policies, name)
 
 
 def _inner(value: object) -> object:
@@ -443,6 +468,11 @@ def _is_fixed(value: object) -> bool:
     jax = need_jax()
     leaves = jax.tree_util.tree_leaves(value)
     return not any(map(_is_array, leaves))
+
+
+def _is_no_array(value: object) -> bool:
+    """Whether JAX makes no array of an argument: a text or a function, such as a remat policy."""
+    return any(isinstance(leaf, str) or callable(leaf) for leaf in need_jax().tree_util.tree_leaves(value))
 
 
 def _placed(given: Sequence[object], request: JsonObject, mesh: Mesh) -> list[object]:

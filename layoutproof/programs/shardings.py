@@ -15,11 +15,14 @@ LONGEST = 100_000
 Spec = tuple[str | tuple[str, ...] | None, ...]
 """The mesh axes of each dimension: one, several, or none."""
 
-_AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([1-9]\d{0,5})\s*")
+OPEN = -1
+"""The size of a mesh axis that takes the devices which others leave, as `ici_fsdp_parallelism=-1` of MaxText does."""
+
+_AXIS = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*([1-9]\d{0,5}|-1)\s*")
 
 
-def read_mesh(text: str) -> dict[str, int]:
-    """Axis -> size, in order; {} of an empty text.
+def read_mesh(text: str, unsized: bool = False) -> dict[str, int]:
+    """Axis -> size, in order; {} of an empty text. unsized: whether one axis may be OPEN.
 
     >>> read_mesh("data=2, model=4")
     {'data': 2, 'model': 4}
@@ -29,11 +32,13 @@ def read_mesh(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in check_length(text).split(",") if text.strip() else ():
         axis = _AXIS.fullmatch(part)
-        if axis is None:
+        if axis is None or (int(axis[2]) == OPEN and not unsized):
             raise LayoutError(f"a mesh is written data=2,model=4; {shorten(part, 40)!r} is no axis", text=text[:200])
         if axis[1] in found:
             raise LayoutError(f"the mesh has the axis {axis[1]!r} twice", text=text[:200])
         found[axis[1]] = int(axis[2])
+    if list(found.values()).count(OPEN) > 1:
+        raise LayoutError(f"one axis of a mesh may have the size {OPEN}, and no more", text=text[:200])
     return found
 
 

@@ -24,12 +24,15 @@ from layoutproof.cli.arguments import (
     with_files,
     write_whole,
 )
+from layoutproof.cli.sweeping import SweepOptions, run_sweep
+from layoutproof.compiler.workers import BACKENDS
 from layoutproof.core.errors import LayoutError, shorten
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_programs import Programs
     from layoutproof.programs.compile import Asked, Made
 
+_FILE = click.Path(path_type=Path, dir_okay=False)
 _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 
 
@@ -61,6 +64,23 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 @click.option(
     "--same", is_flag=True, help="Compare what the compiler made with the function: does it compute the same?"
 )
+@click.option(
+    "--sweep",
+    "axes",
+    metavar="NAME=VALUES",
+    multiple=True,
+    help="Compile it for each of these: B=8,16 or 'mesh=data=4;data=2,model=2'; repeatable.",
+)
+@click.option("--resume", metavar="FILE", help="Keep the rows of a sweep there (.jsonl), and take those that it has.")
+@click.option("--hbm", metavar="SIZE", help="What a device of a sweep has, e.g. 14GiB; default that of its chip.")
+@click.option(
+    "--rank", metavar="time|chip-time|peak", default="time", show_default=True, help="What the cheapest is by."
+)
+@click.option("--jobs", type=click.IntRange(min=0), default=1, show_default=True, help="Processes; 0: one per core.")
+@click.option("--backend", type=click.Choice(BACKENDS), help="Sweep on a cluster that is already there.")
+@click.option("--scheduler", metavar="ADDRESS", default="", help="Its address, e.g. tcp://10.0.0.1:8786.")
+@click.option("--markdown", type=_FILE, metavar="FILE", help="Write the table of a sweep as markdown there.")
+@click.option("--svg", type=_FILE, metavar="FILE", help="Write a picture of a sweep there.")
 @click.option("--top", type=click.IntRange(min=1), default=5, show_default=True, help="Lines of each list.")
 @no_cache_flag
 @json_flag
@@ -81,6 +101,15 @@ def command(
     output: Path | None,
     try_: bool,
     same: bool,
+    axes: tuple[str, ...],
+    resume: str | None,
+    hbm: str | None,
+    rank: str,
+    jobs: int,
+    backend: str | None,
+    scheduler: str,
+    markdown: Path | None,
+    svg: Path | None,
     top: int,
     as_json: bool,
 ) -> int:
@@ -99,19 +128,29 @@ def command(
     over the reals: rounding is not asked. Where its arguments are too large for that, it is another compilation, at
     smaller sizes that keep every kind of program, which the verdict's line names.
 
+    With --sweep it is compiled at every point of some axes, and each point is a row: whether it fits, peak memory,
+    bytes sent by axes of the mesh, cycles, the least time of a step, or why there is none of these. An axis is target,
+    topology, mesh (one size may be -1: what the topology has left), in0 or out0 (the sharding of argument or result 0),
+    the name of a size in --arg such as bf16[B,128], or an argument that the function takes by name, such as a remat
+    policy (policy=jax.checkpoint_policies.dots_saveable). The cheapest that fits is named.
+
     Exit codes: 0 compiled, 1 a compiler refused it, 2 bad input, 3 not installed, time limit or abort; with --same also
-    1 where it computes something else, and 3 where that is unknown.
+    1 where it computes something else, and 3 where that is unknown; with --sweep also 1 where a point does not fit.
 
     \b
-    Example:
+    Examples:
       layoutproof compile my_model.py:step --arg "bf16[8,128]" --target v5e
+      layoutproof compile my_model.py:step --arg "bf16[B,128]" --sweep B=8,16 --target v5e
     """
     from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled, with_advice
     from layoutproof.core.amounts import amount
     from layoutproof.programs.compile import made
     from layoutproof.programs.shardings import read_mesh
 
-    axes = read_mesh(mesh)
+    options = SweepOptions(axes, resume, hbm, rank, jobs, backend, scheduler, markdown, svg)
+    if needs := options.without_axes():
+        raise click.UsageError(f"{needs} is for a sweep: --sweep NAME=VALUES")
+    devices = read_mesh(mesh, unsized=bool(axes))
     if not is_function(program):
         if args or kwargs or targets or libraries:
             raise click.UsageError(
@@ -119,11 +158,13 @@ def command(
             )
         if same:
             raise click.UsageError("--same is for a function; a dump does not say what it was made of")
+        if axes:
+            raise click.UsageError("--sweep is for a function; a dump is compiled already")
         if try_:
             raise click.UsageError(
                 "--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells"
             )
-        answer = of_compiled(program, axes, top)
+        answer = of_compiled(program, devices, top)
     else:
         asked = asked_for(
             program,
@@ -132,7 +173,7 @@ def command(
             args=args,
             kwargs=dict(map(_named, kwargs)),
             topology=topology,
-            mesh=axes,
+            mesh=devices,
             ins=ins,
             outs=outs,
             donate=donated,
@@ -140,6 +181,12 @@ def command(
             same=same,
         )
         bound = None if memory is None else amount(memory)
+        if axes:
+            if try_ or same or len(libraries) > 1:
+                raise click.UsageError(
+                    "a sweep takes neither --try nor --same, and other compilers as --sweep libtpu=.."
+                )
+            return run_sweep(asked[0], targets, options, output, seconds, bound, as_json)
         found = _told(made(asked, seconds, bound, _progress), len(asked))
         answer = gathered(
             with_advice(found, seconds, bound, waiting) if try_ else ((each, None) for each in found),
