@@ -45,7 +45,7 @@ from layoutproof.ir.program import (
     planted,
 )
 from layoutproof.kernel.contents import entry as known_entry
-from layoutproof.kernel.kernel import Table
+from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import every_table
 
 PLACES = ("UnswizzleRef", "UntilingTransform")
@@ -274,7 +274,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
         return None
     around = last.spot.loops
     same = all(any(c is one for one in spot.path) for c in last.spot.path) and spot.loops[: len(around)] == around
-    if not same or not (on.kernel.subcores or on.kernel.platform == "mosaic_gpu"):
+    if not same or not _by_itself(on.kernel):
         return None
     if all(_all_of(step) for step in target.steps):
         rest = view.steps
@@ -300,6 +300,11 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     if found is not None and len(spot.loops) > len(around):
         on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
     return found
+
+
+def _by_itself(kernel: Kernel) -> bool:
+    """Whether programs find nothing that others have left: on subcores, and on a GPU."""
+    return bool(kernel.subcores) or kernel.platform == "mosaic_gpu"
 
 
 def _in_part(effect: Effect) -> bool:

@@ -494,7 +494,7 @@ class _Trace:
                 raise Unsupported(f"how often the loop at {nest.loop.source} runs")
             forward(nest.parts, self, inner, state)
 
-    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+    def values(self, terms: Sequence[Term], here: Here) -> list[object]:
         """The values of terms."""
         on = self._at(here)
         return [on(term) for term in terms]

@@ -59,8 +59,10 @@ def _message(text: str) -> str:
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
-    said = (("cause", finding.cause), ("hunks", "; ".join(finding.hunks)), ("fix", finding.fix), ("hint", finding.hint))
-    said = (*said, ("before", finding.before), ("after", finding.after))
+    said = (
+        ("cause", finding.cause), ("hunks", "; ".join(finding.hunks)), ("fix", finding.fix), ("hint", finding.hint),
+        ("before", finding.before), ("after", finding.after),
+    )  # fmt: skip
     sides = [f"{name}: {text}" for name, text in said if text]
     text = "\n".join([f"{finding.subject}: {finding.reason}", *sides])
     result: dict[str, Any] = {

@@ -34,7 +34,7 @@ SHARE = {"cycles": 0.02, "moves": 0.05, "vmem": 0.02, "around": 0.02}
 LEAST_MOVES = 4
 """Operations that only move data by which their count has to change at the least."""
 
-_Answers = list[Reply[dict[str, Any]]]
+_Answers = list[Reply[JsonObject]]
 
 
 def tried(
@@ -82,7 +82,7 @@ def tried(
     return replace(report, rewrites=tuple(sorted(found, key=lambda each: each.rank)))
 
 
-def _plan(asked: JsonObject) -> Generator[Sequence[Any], _Answers, _Answers]:
+def _plan(asked: JsonObject) -> Generator[Sequence[JsonObject], _Answers, _Answers]:
     """The kernel as it is, with the list of its rewrites, then each of these."""
     (base,) = yield [{**asked, "rewrites": True}]
     many = 0 if base.value is None else min(MOST, len(base.value["rewrites"]))
@@ -92,7 +92,7 @@ def _plan(asked: JsonObject) -> Generator[Sequence[Any], _Answers, _Answers]:
     return [base, *answers]
 
 
-def _round(requests: Sequence[Any]) -> Generator[Sequence[Any], _Answers, _Answers]:
+def _round(requests: Sequence[JsonObject]) -> Generator[Sequence[JsonObject], _Answers, _Answers]:
     answers = yield requests
     return answers
 
@@ -129,16 +129,7 @@ def judged(words: JsonObject, was: KernelFigures, answer: Reply[JsonObject], cyc
     if (was.cycles is None) != (now.cycles is None):
         why = "the compiler gives no estimate of its cycles"
         return TriedRewrite(**about, verdict="failed", was=was, now=now, problem=why)
-    less: list[str] = []
-    more: list[str] = []
-    for name in ("cycles", "moves", "vmem"):
-        one, other = getattr(was, name), getattr(now, name)
-        least = max(SHARE[name] * (one or 0), LEAST_MOVES if name == "moves" else 0)
-        if one is not None and other is not None and abs(other - one) > least:
-            (less if other < one else more).append(name)
-    if less and "cycles" not in (*less, *more) and (now.cycles or 0) > (was.cycles or 0):
-        # fewer moves, and yet no shorter schedule
-        more.append("cycles")
+    less, more = _changed(was, now)
     floor = SHARE["around"] * ((was.cycles or 0) + was.around)
     longer = now.around - was.around > floor
     verdict: Outcome
@@ -150,3 +141,18 @@ def judged(words: JsonObject, was: KernelFigures, answer: Reply[JsonObject], cyc
     return TriedRewrite(
         **about, verdict=verdict, was=was, now=now, less=tuple(less), more=(*more, *(["around"] if longer else []))
     )
+
+
+def _changed(was: KernelFigures, now: KernelFigures) -> tuple[list[str], list[str]]:
+    """The figures that are less, and those that are more, by enough to count."""
+    less: list[str] = []
+    more: list[str] = []
+    for name in ("cycles", "moves", "vmem"):
+        one, other = getattr(was, name), getattr(now, name)
+        least = max(SHARE[name] * (one or 0), LEAST_MOVES if name == "moves" else 0)
+        if one is not None and other is not None and abs(other - one) > least:
+            (less if other < one else more).append(name)
+    if less and "cycles" not in (*less, *more) and (now.cycles or 0) > (was.cycles or 0):
+        # fewer moves, and yet no shorter schedule
+        more.append("cycles")
+    return less, more

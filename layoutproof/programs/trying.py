@@ -20,7 +20,15 @@ from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
-from layoutproof.pallas.from_jax.rewrites import Rewrite, compared, flat, moved_by, of_program, with_rewrite
+from layoutproof.pallas.from_jax.rewrites import (
+    Rewrite,
+    RewriteEntry,
+    compared,
+    flat,
+    moved_by,
+    of_program,
+    with_rewrite,
+)
 from layoutproof.programs import compiling
 
 if TYPE_CHECKING:
@@ -83,7 +91,9 @@ def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
         return lowered, compiling._names(jax, lowered), about
 
 
-def _rewritten(program: _Program, number: int, mesh: Mesh) -> tuple[_Program, list[Any], dict[str, list[str]], str]:
+def _rewritten(
+    program: _Program, number: int, mesh: Mesh
+) -> tuple[_Program, list[RewriteEntry], dict[str, list[str]], str]:
     """(The program with a rewrite, or as it is, the rewrites of it, what moves data where, why its numbers
     are not known to be the same).
 

@@ -5,8 +5,9 @@ In the list: kernels and programs: Prove what every Pallas call of a function re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,6 +30,9 @@ from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
 from layoutproof.kernel.kernel_parts import parts_of
+
+if TYPE_CHECKING:
+    from layoutproof.answers.of_kernels import Kernels
 
 
 class SpecDocument(Document):
@@ -191,24 +195,42 @@ def command(
     if replay:
         waiting(f"{place}: run in JAX's interpreter")
         answer = replayed(answer, place, given, named, target)
-    if write_baseline is not None:
-        from layoutproof.pallas.accepted import baseline_text
-
-        write_whole(write_baseline, baseline_text(answer.calls).encode())
-    if svg is not None:
-        write_whole(svg, answer.svg().encode())
+    _write(answer, write_baseline, svg)
     wanted = Fixing(diff) if fix else None
     if wanted is not None:
-        from layoutproof.answers.of_repair import repair
-
-        wanted.search(
-            place, lambda tick: repair(place, *given, target=target, assume=assume, where=where, tick=tick, named=named)
-        )
+        _search(wanted, place, given, named, target, assume, where)
     if as_json:
         return print_json(with_repair(with_written(answer.as_dict(), svg), wanted))
     say(answer.text(everything))
     say_repair(wanted, answer.exit_code)
     return answer.exit_code
+
+
+def _write(answer: Kernels, baseline: Path | None, svg: Path | None) -> None:
+    """Writes the files that are asked for."""
+    if baseline is not None:
+        from layoutproof.pallas.accepted import baseline_text
+
+        write_whole(baseline, baseline_text(answer.calls).encode())
+    if svg is not None:
+        write_whole(svg, answer.svg().encode())
+
+
+def _search(
+    wanted: Fixing,
+    place: str,
+    given: Sequence[str],
+    named: Mapping[str, object],
+    target: str | None,
+    assume: Sequence[str],
+    where: Sequence[str],
+) -> None:
+    """Looks for an edit after which nothing is refuted."""
+    from layoutproof.answers.of_repair import repair
+
+    wanted.search(
+        place, lambda tick: repair(place, *given, target=target, assume=assume, where=where, tick=tick, named=named)
+    )
 
 
 def _refuse(rules: Mapping[str, bool]) -> None:

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
+from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, Params
 
 if TYPE_CHECKING:
     from jax import Array
@@ -83,7 +84,21 @@ class Rewrite:
         }  # fmt: skip
 
 
-Override = Callable[["JaxprEqn", Sequence[Any]], Any]
+Operands = Sequence[Any]
+"""The values of an equation's operands: arrays, references, heads apart: what each is is of its primitive."""
+Override = Callable[["JaxprEqn", Operands], object]
+
+
+class JaxBlockMapping(Protocol):
+    """What a call says of the blocks of one operand: jax/_src/pallas/core.py."""
+
+    block_shape: Sequence[Any]
+    array_aval: Any
+    transformed_block_aval: Any
+    index_map_jaxpr: Any
+
+    def replace(self, **changes: object) -> JaxBlockMapping:
+        """The same with some fields changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +127,8 @@ def _of_lanes(value: Array, heads: int) -> _Apart:
 
 
 def evaluated(
-    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], overrides: Mapping[int, Override] | None = None
-) -> list[Any]:
+    jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[object], overrides: Mapping[int, Override] | None = None
+) -> list[object]:
     """The results of a jaxpr, some of its equations computed in another way. overrides: by their numbers.
 
     Without overrides nested calls (`jax.jit`) are opened, so that tracing it gives equations of one list.
@@ -126,6 +141,7 @@ def evaluated(
         stack = util.current_name_stack() + eqn.source_info.name_stack
         with util.user_context(eqn.source_info.traceback, name_stack=stack), eqn.ctx.manager:
             change = (overrides or {}).get(number)
+            found: Any
             if change is not None:
                 found = change(eqn, given)
             elif any(isinstance(value, _Apart) for value in given):
@@ -143,19 +159,19 @@ def evaluated(
     ]
 
 
-def bound(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+def bound(eqn: JaxprEqn, given: Operands) -> object:
     """The results of an equation for other operands."""
     found = eqn.primitive.get_bind_params(eqn.params)
     functions, params = found if isinstance(found, tuple) else ((), found)
     return eqn.primitive.bind(*functions, *given, **params)
 
 
-def bound_to(eqn: JaxprEqn, given: Sequence[Any], **params: Any) -> Any:
+def bound_to(eqn: JaxprEqn, given: Operands, **params: object) -> object:
     """The results of an equation for other operands and with other parameters."""
     return eqn.primitive.bind(*given, **{**eqn.params, **params})
 
 
-def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+def _of_heads(eqn: JaxprEqn, given: Operands) -> object:
     """An equation of which some operand has its heads apart: head by head where it may be, else of the whole."""
     name = eqn.primitive.name
     first = next(value for value in given if isinstance(value, _Apart))
@@ -163,8 +179,18 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
     if name in _ELEMENTWISE and all(_has_heads(value, shape) for value in given):
         each = [_head_of(value, heads) for value in given]
         return _Apart(tuple(bound(eqn, [of(h) for of in each]) for h in range(heads)))
+    along = _along_lanes(eqn, given, first)
+    if along is not None:
+        return along
+    return bound(eqn, [value.whole() if isinstance(value, _Apart) else value for value in given])
+
+
+def _along_lanes(eqn: JaxprEqn, given: Operands, first: _Apart) -> object | None:
+    """An equation that moves elements within the last dimension of each head, or merges heads; None for others."""
+    name, shape, heads = eqn.primitive.name, first.shape, len(first.parts)
     if name == "reshape" and eqn.params["new_sizes"] == (*shape[:-2], shape[-2] * shape[-1]):
-        return first.merged()
+        merged: object = first.merged()
+        return merged
     if name == "slice" and _keeps_heads(eqn, shape):
         start, stop, step = (eqn.params[key] for key in ("start_indices", "limit_indices", "strides"))
         step = step or (1,) * len(shape)
@@ -175,20 +201,20 @@ def _of_heads(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
         join = need_jax().lax.concatenate
         return _Apart(tuple(join([of(h) for of in each], len(shape) - 2) for h in range(heads)))
     if name == "split" and eqn.params["axis"] == len(shape) - 1:
-        parts = [bound_to(eqn, [part], axis=len(shape) - 2) for part in first.parts]
+        parts: list[Any] = [bound_to(eqn, [part], axis=len(shape) - 2) for part in first.parts]
         return [_Apart(tuple(each[k] for each in parts)) for k in range(len(parts[0]))]
     if name == "roll" and eqn.params.get("axis") == len(shape) - 1 and eqn.params.get("stride") is None:
         return _Apart(tuple(bound_to(eqn, [part, *given[1:]], axis=len(shape) - 2) for part in first.parts))
-    return bound(eqn, [value.whole() if isinstance(value, _Apart) else value for value in given])
+    return None
 
 
-def _has_heads(value: Any, shape: Sequence[int]) -> bool:
+def _has_heads(value: object, shape: Sequence[int]) -> bool:
     """Whether an operand is a number, or has these dimensions, or 1 in place of some of them."""
     own = tuple(getattr(value, "shape", ()))
     return not own or (len(own) == len(shape) and all(n in (1, m) for n, m in zip(own, shape, strict=True)))
 
 
-def _head_of(value: Any, heads: int) -> Callable[[int], Any]:
+def _head_of(value: Array | _Apart, heads: int) -> Callable[[int], object]:
     """Gives a head of an operand; one that has 1 head has it for all."""
     if isinstance(value, _Apart):
         return lambda h: value.parts[h]
@@ -206,7 +232,7 @@ def _keeps_heads(eqn: JaxprEqn, shape: Sequence[int]) -> bool:
 # what moves data
 
 
-def _text(aval: Any) -> str:
+def _text(aval: JaxAval) -> str:
     return f"{element_type(aval.dtype)}[{','.join(map(str, aval.shape))}]"
 
 
@@ -215,7 +241,7 @@ def of_program(jaxpr: Jaxpr) -> tuple[Rewrite, ...]:
     return tuple(rewrite for pair in (_pairs(jaxpr), _constraints(jaxpr)) for rewrite in pair)
 
 
-def flat(function: Callable[..., Any], arrays: Sequence[Any]) -> ClosedJaxpr:
+def flat(function: Callable[..., object], arrays: Sequence[object]) -> ClosedJaxpr:
     """A function as one list of equations."""
     jax = need_jax()
     traced = jax.make_jaxpr(function)(*arrays)
@@ -292,10 +318,18 @@ def _arrays(eqn: JaxprEqn) -> bool:
     return len(getattr(eqn.invars[0].aval, "shape", ())) > 1
 
 
-def _rewrite(kind: RewriteKind, cause: JaxprEqn, number: int, what: str, write: str, **more: Any) -> Rewrite:
+def _rewrite(
+    kind: RewriteKind,
+    cause: JaxprEqn,
+    number: int,
+    what: str,
+    write: str,
+    operand: int = -1,
+    order: tuple[int, ...] = (),
+) -> Rewrite:
     return Rewrite(
         kind, cause.primitive.name, place_of(cause.source_info), _text(cause.invars[0].aval),
-        _text(cause.outvars[0].aval), what, write, number, **more,
+        _text(cause.outvars[0].aval), what, write, number, operand, order,
     )  # fmt: skip
 
 
@@ -387,7 +421,7 @@ def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
     return found
 
 
-def with_rewrite(jaxpr: Jaxpr, consts: Sequence[Any], rewrite: Rewrite | None) -> Callable[..., list[Any]]:
+def with_rewrite(jaxpr: Jaxpr, consts: Sequence[object], rewrite: Rewrite | None) -> Callable[..., list[object]]:
     """The function of a jaxpr with one rewrite of its equations, or with none."""
     overrides = {} if rewrite is None else _overrides(jaxpr, rewrite)
     return lambda *values: evaluated(jaxpr, consts, values, overrides)
@@ -404,11 +438,11 @@ def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
     maker = jaxpr.eqns[earlier]
     held: list[Any] = []
 
-    def keep(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def keep(eqn: JaxprEqn, given: Operands) -> object:
         held[:] = given
         return bound(eqn, given)
 
-    def exchanged(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def exchanged(eqn: JaxprEqn, given: Operands) -> object:
         if rewrite.kind == "transpose first":
             found = _regrouped(maker, eqn)
             assert found is not None
@@ -423,7 +457,7 @@ def _overrides(jaxpr: Jaxpr, rewrite: Rewrite) -> dict[int, Override]:
 # kernels
 
 
-def of_kernel(params: Mapping[str, Any]) -> tuple[Rewrite, ...]:
+def of_kernel(params: Params) -> tuple[Rewrite, ...]:
     """The rewrites of a Pallas call: of its operands first, then of the equations of its body.
 
     params: of the call's equation. A call whose operands are aliased keeps them as they are.
@@ -434,12 +468,12 @@ def of_kernel(params: Mapping[str, Any]) -> tuple[Rewrite, ...]:
     return (*found, *(r for r in _pairs(body)))
 
 
-def _flat_body(params: Mapping[str, Any]) -> Jaxpr:
+def _flat_body(params: Params) -> Jaxpr:
     body = body_of(params)
     return _retraced(params, [v.aval for v in body.invars], lambda *refs: evaluated(body, (), refs))
 
 
-def _retraced(params: Mapping[str, Any], avals: Sequence[Any], function: Callable[..., Any]) -> Jaxpr:
+def _retraced(params: Params, avals: Sequence[object], function: Callable[..., object]) -> Jaxpr:
     """The jaxpr of a body for references of these types. Raises LayoutError where it would hold constants."""
     core = importlib.import_module("jax._src.pallas.core")
     partial_eval = importlib.import_module("jax._src.interpreters.partial_eval")
@@ -449,7 +483,7 @@ def _retraced(params: Mapping[str, Any], avals: Sequence[Any], function: Callabl
     if len(debug.arg_names or ()) != len(avals):
         debug = debug._replace(arg_names=None)
 
-    def run(*refs: Any) -> list[Any]:
+    def run(*refs: object) -> list[object]:
         function(*refs)
         return []
 
@@ -462,7 +496,7 @@ def _retraced(params: Mapping[str, Any], avals: Sequence[Any], function: Callabl
     return result
 
 
-def _operands(params: Mapping[str, Any], body: Jaxpr) -> Iterator[Rewrite]:
+def _operands(params: Params, body: Jaxpr) -> Iterator[Rewrite]:
     """Operands of which the body merges, splits or transposes what it reads or writes as a whole."""
     grid = params["grid_mapping"]
     first = grid.num_index_operands
@@ -480,11 +514,11 @@ def _operands(params: Mapping[str, Any], body: Jaxpr) -> Iterator[Rewrite]:
             yield from _turned(body, uses, number, name)
 
 
-def _name(params: Mapping[str, Any], number: int) -> str:
+def _name(params: Params, number: int) -> str:
     return str(getattr(params["grid_mapping"].block_mappings[number], "origin", "") or f"operand {number}")
 
 
-def _merged(body: Jaxpr, mapping: Any, number: int, name: str, out: bool) -> Iterator[Rewrite]:
+def _merged(body: Jaxpr, mapping: JaxBlockMapping, number: int, name: str, out: bool) -> Iterator[Rewrite]:
     block, array = [b.block_size for b in mapping.block_shape], mapping.array_aval.shape
     if len(block) < 3 or block[-1] != array[-1]:
         return
@@ -566,7 +600,7 @@ class RewrittenCall:
     own: tuple[int, ...] = ()
     order: tuple[int, ...] = ()
 
-    def __call__(self, *values: Any) -> list[Any]:
+    def __call__(self, *values: object) -> list[object]:
         """The call's own results for its own operands: what is outside is done before the call, or after it."""
         jax = need_jax()
         given = list(values)
@@ -596,7 +630,7 @@ def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> RewrittenCall:
     avals = [v.aval for v in body.invars]
     at = grid.num_index_operands + rewrite.operand
 
-    def bind(*values: Any) -> list[Any]:
+    def bind(*values: object) -> list[object]:
         return list(eqn.primitive.bind(*values, **params))
 
     if rewrite.operand < 0:
@@ -622,7 +656,7 @@ def rewritten_call(eqn: JaxprEqn, rewrite: Rewrite) -> RewrittenCall:
     return RewrittenCall(bind, dynamic + at, -1, mapping.array_aval, own.array_aval.shape, rewrite.order)
 
 
-def _mapping(own: Any, rewrite: Rewrite) -> Any:
+def _mapping(own: JaxBlockMapping, rewrite: Rewrite) -> JaxBlockMapping:
     """A block mapping of an operand whose last two dimensions are merged, or whose dimensions are transposed."""
     jax = need_jax()
     blocks, dims = list(own.block_shape), list(own.array_aval.shape)
@@ -656,14 +690,14 @@ def _mapping(own: Any, rewrite: Rewrite) -> Any:
     )
 
 
-def _of_operand(body: Jaxpr, ref: Any, rewrite: Rewrite) -> dict[int, Override]:
+def _of_operand(body: Jaxpr, ref: JaxAtom, rewrite: Rewrite) -> dict[int, Override]:
     """The changes of what reads or writes one operand."""
     jax = need_jax()
     shape = tuple(ref.aval.shape)
     found: dict[int, Override] = {}
     loads: list[Any] = []
 
-    def read(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def read(eqn: JaxprEqn, given: Operands) -> object:
         value = given[0][...]
         if rewrite.order:
             loads[:] = [value]
@@ -672,13 +706,13 @@ def _of_operand(body: Jaxpr, ref: Any, rewrite: Rewrite) -> dict[int, Override]:
             value = jax.lax.reshape(value, (*shape[:-2], shape[-2] * shape[-1]))
         return _of_lanes(value, shape[-2])
 
-    def turned(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def turned(eqn: JaxprEqn, given: Operands) -> object:
         return jax.lax.convert_element_type(loads[0], eqn.outvars[0].aval.dtype)
 
-    def split(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def split(eqn: JaxprEqn, given: Operands) -> object:
         return _of_lanes(given[0], eqn.outvars[0].aval.shape[-2])
 
-    def written(eqn: JaxprEqn, given: Sequence[Any]) -> Any:
+    def written(eqn: JaxprEqn, given: Operands) -> object:
         value = given[1]
         merged = (
             value.merged()
@@ -721,7 +755,7 @@ def numbers(eqn: JaxprEqn, rewrite: Rewrite) -> str:
                 [v.aval for v in eqn.invars])  # fmt: skip
 
 
-def compared(own: Callable[..., Any], other: Callable[..., Any], arrays: Sequence[Any]) -> str:
+def compared(own: Callable[..., object], other: Callable[..., object], arrays: Sequence[JaxAval]) -> str:
     """How the results of two programs of the same arrays differ on the CPU, or why that is not known; "" for none."""
     try:
         if (work := _work(opened(need_jax().make_jaxpr(own)(*arrays))[0])) > MOST_WORK:
@@ -731,7 +765,7 @@ def compared(own: Callable[..., Any], other: Callable[..., Any], arrays: Sequenc
         return error.problem
 
 
-def _run(own: Callable[..., Any], other: Callable[..., Any], avals: Sequence[Any]) -> str:
+def _run(own: Callable[..., object], other: Callable[..., object], avals: Sequence[JaxAval]) -> str:
     """The first difference of two functions on small whole numbers, of which sums are exact in any order."""
     import numpy as np
 
@@ -747,7 +781,7 @@ def _run(own: Callable[..., Any], other: Callable[..., Any], avals: Sequence[Any
     return next(filter(None, map(_difference, before, after)), "")
 
 
-def _called(function: Callable[..., Any], *values: Any) -> Any:
+def _called(function: Callable[..., object], *values: object) -> object:
     return function(*values)
 
 
@@ -762,7 +796,7 @@ def _work(jaxpr: Jaxpr) -> int:
     return each
 
 
-def _counts(aval: Any) -> bool:
+def _counts(aval: JaxAval) -> bool:
     """Whether a value is of numbers, and no table of places: of these every one is 0."""
     return getattr(aval.dtype, "kind", "f") != "i" or len(aval.shape) > 1
 

@@ -80,10 +80,9 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         return replace(sent, severity="error" if operand.live and not shared else "info")
     visit = visit_of(kernel, operand, reference)
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
-    if kernel.platform == "mosaic_gpu" and stored_by_threads(kernel, reference):
-        return Obligation(operand.name, by_rule("", by="walk"), source=kernel.source)
-    if not visit.exact and _stored_by_its_end(kernel, body, operand, reference):
-        return Obligation(operand.name, Settled(Verdict.PROVED, by="smt"), source=kernel.source)
+    by = _run(kernel, body, operand, reference, visit)
+    if by:
+        return Obligation(operand.name, by_rule("", by=by), source=kernel.source)
     stores = stores_into(body, names, visit.index)
     # uninitialised memory has no values to keep
     kept = any(not o.unfilled for o in shared) and not operand.windowed
@@ -123,6 +122,13 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     )
     by_tables = (partial(_of_some_tables, kernel, operand),) if kernel.tables else ()
     return replace(found, graver=(graver, *by_tables))
+
+
+def _run(kernel: Kernel, body: Body, operand: Operand, reference: BodyReference, visit: Visit) -> str:
+    """How the run of its programs shows that all of an output is stored: "walk", "smt"; "" where it does not."""
+    if kernel.platform == "mosaic_gpu" and stored_by_threads(kernel, reference):
+        return "walk"
+    return "smt" if not visit.exact and _stored_by_its_end(kernel, body, operand, reference) else ""
 
 
 def _stored_by_its_end(kernel: Kernel, body: Body, operand: Operand, reference: BodyReference) -> bool:
