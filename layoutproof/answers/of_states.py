@@ -97,9 +97,9 @@ def gate(
             a work tree and processes of its own: that code is run.
         same_function: Whether every program has to compute what it did: one that does not is denied, and one of which
             it is unknown is unknown. With `against`, that revision's functions are traced: that code is run.
+        libtpu: Paths. One: the compiler of the programs of spec files. Two: the same programs compiled with both.
         blame: With `compile_base`, for each denied collective, copy, layout or growth of a program which hunks of the
             diff make it: parts of the diff are applied to that revision, and compiled, so many times at most; 0: not.
-        libtpu: Paths. One: the compiler of the programs of spec files. Two: the same programs compiled with both.
         new_only: Whether to leave out allowed and approved findings.
         accept_approvals: Whether approvals that the change itself adds count.
         check_lock: Whether to ask only if `layoutproof.lock` is what is here, line by line; `paths` are what it is to

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from layoutproof.core import files
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.files import repository_of
+from layoutproof.core.files import MAX_YAML, repository_of
 from layoutproof.core.finding import Finding, Report, split_place
 from layoutproof.core.result import Verdict
 from layoutproof.gating import spec_programs, states
@@ -135,7 +136,7 @@ class _Trial:
 
     def _spec(self, folder: Path, relpath: str) -> ReadSpec:
         path = repository_of(folder) / relpath
-        return read(path.read_bytes() if path.is_file() else b"", path.as_posix())
+        return read(files.read(path, MAX_YAML) if path.is_file() else b"", path.as_posix())
 
     def _entry(self, folder: Path, relpath: str, name: str) -> Named | None:
         return next((each for each in self._spec(folder, relpath).programs if each.name == name), None)

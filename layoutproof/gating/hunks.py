@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core import files
+from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
 from layoutproof.gating.git import LINK, MODULE, git, listed
 
@@ -77,12 +78,7 @@ _OTHER = (LINK, MODULE)
 def _contents(path: Path) -> bytes | None:
     if path.is_symlink() or not path.is_file():
         return None
-    if path.stat().st_size > MOST_BYTES:
-        raise LayoutError(f"{shorten(path.name, 120)!r} is too large for a diff")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LayoutError(f"{shorten(path.name, 120)!r} cannot be read: {error}") from None
+    return files.read(path, MOST_BYTES)
 
 
 def _hunks(path: str, old: bytes | None, new: bytes | None) -> Iterator[Hunk]:
@@ -160,7 +156,7 @@ class PatchedTree:
         for each in hunks:
             self._hunks.setdefault(each.path, []).append(each)
         self._olds = {
-            name: [] if several[0].fresh else (top / name).read_bytes().splitlines(keepends=True)
+            name: [] if several[0].fresh else files.read(top / name, MOST_BYTES).splitlines(keepends=True)
             for name, several in self._hunks.items()
         }
 
