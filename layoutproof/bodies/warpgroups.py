@@ -93,6 +93,12 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(f"what is read of {view.reference.name}, which the kernel writes")
+    ended: set[str] = set()
+    for effect in body.effects:
+        # what comes next in that memory would have to wait for copies and MMAs of what was there
+        if ended and not isinstance(effect, Freed) and any(_is_shared(view) for view in _views(effect)):
+            raise Unsupported(f"{min(ended)}, shared memory of a scope that ends before more is touched")
+        ended |= {r.name for r in effect.references if r.memory == "shared"} if isinstance(effect, Freed) else set()
     for reference in body.references:
         if reference.memory == "shared" and reference.fresh_in:
             raise Unsupported(f"{reference.name}, shared memory that a loop allocates")
@@ -100,6 +106,10 @@ def _check(kernel: Kernel) -> None:
 
 def _in_global(view: View) -> bool:
     return view.reference.memory == "gmem"
+
+
+def _is_shared(view: View) -> bool:
+    return view.reference.memory == "shared"
 
 
 # classes of programs

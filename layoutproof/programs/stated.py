@@ -20,7 +20,9 @@ U = TypeVar("U")
 MOST = 20_000
 """Rows; a larger program says none."""
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+|0x[0-9a-f]{6,}")
-_SILENT = frozenset(("name", "jaxpr", "debug_info", "context_mesh", "compute_on_type", "layout", "keep_unused"))
+_SILENT = frozenset(
+    ("name", "jaxpr", "debug_info", "context_mesh", "compute_on_type", "layout", "keep_unused", "unconstrained_dims")
+)
 """Parameters that change no value, its sharding or its layout."""
 _MOST_WORDS = 300
 

@@ -119,6 +119,32 @@ def test_of_threads_places_are_refuted() -> None:
     assert ("body_in_bounds", Verdict.REFUTED) in {(f.question, f.verdict) for f in found}
 
 
+def test_memory_that_comes_after_another_scope_is_not_judged() -> None:
+    """Both scopes may have one place, and the copy of the first may still be under way when the second begins."""
+
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        def first(smem: Any, barrier: Any) -> None:
+            @pl.when(lax.axis_index("wg") == 0)
+            def _() -> None:
+                plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(0, 64)], smem, barrier)
+
+        def second(smem: Any) -> None:
+            @pl.when(lax.axis_index("wg") == 1)
+            def _() -> None:
+                smem[...] = jnp.zeros((64, 128), jnp.float32)
+                o_gmem[pl.ds(0, 64)] = smem[...]
+
+        memory = plgpu.SMEM((64, 128), jnp.float32)
+        pl.run_scoped(first, memory, plgpu.Barrier(), collective_axes="wg")
+        pl.run_scoped(second, memory, collective_axes="wg")
+
+    out = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    function = plgpu.kernel(body, out_type=out, num_threads=2, thread_name="wg")
+    found = decided(function, ROWS)
+    assert ("dma_order", Verdict.UNKNOWN) in {(f.question, f.verdict) for f in found}
+    assert any("a scope that ends before more is touched" in f.reason for f in found)
+
+
 @pytest.mark.parametrize("what", ["a leader", "two axes", "reduction"])
 def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
     def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
