@@ -89,6 +89,7 @@ def test_one_hunk_of_many_and_the_value_that_it_changed(folder: Path) -> None:
     assert "1 of at most 1 compilations" in little.out
 
 
+@pytest.mark.nightly
 def test_two_hunks_of_which_neither_does_it_alone(folder: Path) -> None:
     edit(folder, ("\n\ndef layer", "\n\nWHOLE = P(None, None)\n\n\ndef layer"), ('P(None, "x"))', "WHOLE)"))
     (found,) = run(folder, BLAME)
@@ -136,6 +137,7 @@ def test_it_is_asked_of_two_compiled_trees(folder: Path) -> None:
     assert "--compilations needs --blame" in found.err
 
 
+@pytest.mark.nightly
 def test_the_lines_of_the_documents_bisect(folder: Path, tmp_path: Path) -> None:
     """Of six commits the third ends the compiler's process: with code 3 itself git would call it the first bad one."""
     page = (ROOT / "docs" / "programs.md").read_text()
