@@ -50,6 +50,7 @@ class Chip:
         Cloud's accelerator types.
     kind: the device kind as JAX spells it.
     topology: one chip, as `jax.experimental.topologies.get_topology_desc` takes it.
+    devices: of JAX that each chip of a described topology is.
 
     packed_rows: the fewest rows of a tile, in rows of 32 bits.
     sub_byte: whether elements narrower than 8 bits are stored packed; if not, each takes a byte.
@@ -84,6 +85,7 @@ class Chip:
     nicknames: tuple[str, ...] = ()
     kind: str
     topology: str
+    devices: int = 1
     packed_rows: int = 1
     sub_byte: bool = True
     large_tiles: frozenset[int] = _PACKED | {8}
@@ -120,17 +122,17 @@ def _shown(value: object) -> str:
 
 _TABLE = (
     Chip(
-        name="v2", kind="TPU v2", topology="v2:1x1",
+        name="v2", kind="TPU v2", topology="v2:1x1", devices=2,
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
         hbm=7660 * MIB, vmem=16 * MIB, vmem_begin=4 * KIB, smem=16 * KIB, bandwidth=358 * _GIGA, bf16=23 * _TERA,
     ),
     Chip(
-        name="v3", kind="TPU v3", topology="v3:1x1",
+        name="v3", kind="TPU v3", topology="v3:1x1", devices=2,
         packed_rows=2, sub_byte=False, large_tiles=frozenset(),
         hbm=15852 * MIB, vmem=16 * MIB, vmem_begin=4 * KIB, smem=16 * KIB, bandwidth=412_500_000_000, bf16=70 * _TERA,
     ),
     Chip(
-        name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", cores=2,
+        name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", devices=2, cores=2,
         hbm=15613 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
     ),
     Chip(
@@ -154,7 +156,7 @@ _TABLE = (
         stores=2, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
     ),
     Chip(
-        name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1",
+        name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1", devices=2,
         hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB, fetches=True,
         bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA, multiplies=4 * 256 * 256,
         stores=3, sparse=SparseCore(2, 16, 16, 8 * MIB - 4),
@@ -166,6 +168,7 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "kind": ("libtpu 0.0.52", "the device of a described topology, as tpu_info.py of jax 0.10.2 spells it"),
         "topology": ("libtpu 0.0.52", "the name is taken"),
+        "devices": ("libtpu 0.0.52", "the devices of a described topology of 2x2 chips"),
         "packed_rows": ("libtpu 0.0.52", "the default layout of f32[1,128]"),
         "sub_byte": ("libtpu 0.0.52", "the default layout of s4[64,256]"),
         "large_tiles": ("libtpu 0.0.52", "default layouts of 256 rows, and of 257"),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 from layoutproof.compiler.workers import Workers, spread
@@ -33,8 +32,6 @@ COMPILED, NO_ROOM, REFUSED, WRONG, UNKNOWN = "compiled", "no_room", "refused", "
 """What came of a point: a record, the compiler finds no room in HBM, it refuses for another reason, the point is
 wrong by itself (its mesh has not as many devices as the topology), or nobody knows (a limit of time, an abort)."""
 
-_DEVICES: Mapping[str, int] = MappingProxyType({"v2": 2, "v3": 2, "v4": 2, "7x": 2})
-"""Devices of one chip in a described topology, where they are two. Source: libtpu 0.0.52, 2026-11-28, 2x2 of each."""
 _NO_ROOM = re.compile(r"CompileTimeHbmOom|[Oo]ut of memory (?:in memory space hbm|on HBM)")
 """Of the compiler's words where a program does not fit. Source: libtpu 0.0.52 (E1000), and threads of
 `tests/cases/messages.jsonl` for earlier versions."""
@@ -238,7 +235,7 @@ def _filled(mesh: Mapping[str, int], asked: Asked) -> dict[str, int]:
         chips = prod(map(int, asked.topology.split("x"))) if asked.topology else 1
     except ValueError:
         raise LayoutError(f"a topology is written 2x2 or 2x2x1, not {shorten(asked.topology, 40)!r}") from None
-    devices = chips * (_DEVICES.get(target, 1) if asked.topology else 1)
+    devices = chips * (CHIPS[target].devices if asked.topology else 1)
     others = prod(size for size in mesh.values() if size != OPEN)
     if devices % others:
         raise LayoutError(f"{others} do not divide the {devices} devices of {asked.topology or 'one chip'}")

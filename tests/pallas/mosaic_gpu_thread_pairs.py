@@ -25,6 +25,12 @@ def kernel(body: Callable[..., None], shape: tuple[int, ...], dtype: Any, thread
     )
 
 
+def _see_the_last(empty: Any) -> None:
+    """Waits for the last release of each of two slots: JAX's interpreter wants each phase to be seen."""
+    for at in range(2):
+        plgpu.barrier_wait(empty.at[at])
+
+
 def handed(
     filled: bool = True,
     released: str = "after",
@@ -57,6 +63,8 @@ def handed(
                     plgpu.commit_smem()
 
             lax.fori_loop(0, 4, turn, None)
+            if awaited:
+                _see_the_last(empty)
 
         @pl.when(wg == 1)
         def _computes() -> None:
@@ -109,6 +117,7 @@ def shared_by_two(arrivals: int = 2, half: int = 32) -> Any:
                 plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first + k * 64, 64)], x_s.at[at], full.at[at])
 
             lax.fori_loop(0, 4, turn, None)
+            _see_the_last(empty)
 
         @pl.when(wg < 2)
         def _computes() -> None:
@@ -143,6 +152,8 @@ def stored_for_another(met: bool = True, back: bool = True, rows: int = 64) -> A
                 plgpu.barrier_arrive(stored)
 
             lax.fori_loop(0, 4, turn, None)
+            if back:
+                plgpu.barrier_wait(taken)
 
         @pl.when(wg == 1)
         def _reads() -> None:
@@ -177,6 +188,7 @@ def multiplied(done: bool = True, slots: int = 2, both: int = 2, leave: int = 0)
                 plgpu.copy_gmem_to_smem(b_gmem.at[deep, columns], b_s.at[at], full.at[at])
 
             lax.fori_loop(0, 16, turn, None)
+            _see_the_last(empty)
 
         @pl.when(wg < 2)
         def _multiplies() -> None:
@@ -238,6 +250,8 @@ def spread(met: bool = True, all_of_them: bool = True, wanted: int = 1) -> Any:
             plgpu.barrier_arrive(empty)
 
         lax.fori_loop(0, 8, turn, None)
+        if met:
+            plgpu.barrier_wait(empty)
 
     shared = plgpu.ClusterBarrier(collective_axes=("c",), num_arrivals=wanted)
     return plgpu.kernel(

@@ -140,7 +140,7 @@ def command(
     \b
     Examples:
       layoutproof compile my_model.py:step --arg "bf16[8,128]" --target v5e
-      layoutproof compile my_model.py:step --arg "bf16[B,128]" --sweep B=8,16 --target v5e
+      layoutproof compile m.py:step --arg "f32[B,8]" --sweep B=8,16 --target v5e
     """
     from layoutproof.answers.of_programs import asked_for, gathered, is_function, of_compiled, with_advice
     from layoutproof.core.amounts import amount
