@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import layoutproof as lp
+from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.programs.record import read_record
-from layoutproof.programs.sweep import _DEVICES, sent_of
+from layoutproof.programs.sweep import sent_of
 from tests.cli.in_one_process import commands
 
 pytestmark = pytest.mark.slow
@@ -243,5 +244,5 @@ def test_devices_of_a_chip_as_the_compiler_counts_them(tmp_path: Path) -> None:
     code, answer = one(tmp_path, *words)
     assert code == 0, answer["findings"]
     assert {row["at"]["target"]: row["devices"] for row in answer["rows"]} == {
-        target: 4 * _DEVICES.get(target, 1) for target in targets
+        target: 4 * CHIPS[target].devices for target in targets
     }
