@@ -64,11 +64,13 @@ def hunks_of(top: Path, commit: str, base: Path) -> tuple[Hunk, ...]:
     kept = [name for mode, _, name in listed(top, "ls-files", "--stage", [""]) if mode not in _OTHER]
     others = git(top, "ls-files", "--others", "--exclude-standard", "-z").decode("utf-8", "surrogateescape")
     found: list[Hunk] = []
-    for name in sorted({*olds, *kept, *filter(None, others.split("\0"))}):
+    # what Python compiled beside a module says nothing that the module does not
+    new = [name for name in others.split("\0") if name and "__pycache__" not in name.split("/")]
+    for name in sorted({*olds, *kept, *new}):
         old = _contents(base / name) if name in olds else None
-        new = _contents(top / name)
-        if old != new:
-            found += _hunks(name, old, new)
+        now = _contents(top / name)
+        if old != now:
+            found += _hunks(name, old, now)
     return tuple(found)
 
 
