@@ -37,8 +37,6 @@ from layoutproof.bodies.effects import (
     Device,
     Effect,
     Freed,
-    Handed,
-    Loop,
     Signal,
     Spot,
     StartedCopy,
@@ -47,17 +45,17 @@ from layoutproof.bodies.effects import (
     adds_to,
     is_remote,
 )
-from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, array_of, bytes_of, common_element, region_of
 from layoutproof.bodies.sections import SHORT, shortened
-from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
+from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.term import Term, reads
+from layoutproof.core.term import reads
 from layoutproof.kernel.kernel import Kernel, Operand
-from layoutproof.kernel.scalar_memory import axis_table, every_table
+from layoutproof.kernel.scalar_memory import axis_table
 
 MOST_DEVICES = 64
 MOST_EVENTS = 20_000
@@ -573,14 +571,13 @@ def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> No
             raise Unsupported("a copy to another device without a semaphore of its own")
 
 
-class _Trace:
+class _Trace(Run):
     """One device: its events in order. A domain of `forward`, whose state is nothing but what is noted on the way."""
 
     def __init__(self, devices: Devices, kernel: Kernel, call: int, number: int, events: list[Event]) -> None:
-        self.devices, self.kernel, self.body, self.call, self.number = devices, kernel, kernel.body, call, number
+        self.devices, self.call, self.number = devices, call, number
         self.place = dict(zip((name for name, _ in devices.axes), devices.places[number], strict=True))
-        self.loaded = {} if devices.cores else {axis_table(name): at for name, at in self.place.items()}
-        self.tables = {table.name: table for table in every_table(self.kernel)}
+        super().__init__(kernel, {} if devices.cores else {axis_table(name): at for name, at in self.place.items()})
         self.events = events
         # of semaphores that scopes allocate: their counts, as far as this device changes them, and which were freed
         self._balance: dict[Key, int] = {}
@@ -593,7 +590,6 @@ class _Trace:
         self._section: list[Event] = []
         self._begun: dict[Key, int] = {}
         self._traced = 0
-        self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
         self.copied = _copied(kernel)
         if devices.cores:
             self.copied |= {array_of(kernel, r.name) for r in self.body.references if _home(kernel, r)}
@@ -716,12 +712,12 @@ class _Trace:
     def loop(self, nest: Nest, here: Here, state: None) -> None:
         """Notes the events of each turn; those of a loop that another device went through alike are moved."""
         if nest.around or self.devices.cores:
-            self._turns(nest, here, state)
+            super().loop(nest, here, state)
         elif not self._as_before(nest, here):
             before = dict(here.names)
             on = self._at(Here(before, here.program, here.turns))
             begun, kept = len(self._section), len(self.events)
-            self._turns(nest, here, state)
+            super().loop(nest, here, state)
             events = tuple(self._section[begun:])
             if len(self.events) == kept and len(events) > SHORT:
                 after = {name: value for name, value in here.names.items() if before.get(name) != value}
@@ -739,46 +735,14 @@ class _Trace:
         here.names.update(walked.after)
         return True
 
-    def _turns(self, nest: Nest, here: Here, state: None) -> None:
-        count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
-        if nest.loop.count is not None and type(count) is not int:
-            self._open(nest)
-            return
-        for inner, more in turns(self, nest.loop, count, here):
-            if not isinstance(more, bool):
-                self._open(nest)
-                return
-            forward(nest.parts, self, inner, state)
-
-    def _open(self, nest: Nest) -> None:
+    def _open(self, nest: Nest, count: str = "") -> None:
         """A loop with an unknown trip count: nothing in it may order devices or touch memory that copies move."""
         for effect in nest.effects:
             name = effect.view.reference.name if isinstance(effect, Access) else ""
             if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
                 raise Unsupported(f"how often the loop at {nest.loop.source} runs")
 
-    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
-        """The values of terms."""
-        on = self._at(here)
-        return [on(term) for term in terms]
-
-    def handed(self, one: Handed, value: object, here: Here) -> Number:
-        """A number that a loop hands on."""
-        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
-
-    def turned(self, loop: Loop) -> None:
-        """Stops where there are too many."""
-        spend(1)
-
     # parts of events
-
-    def _at(self, here: Here) -> Symbolic:
-        if self._last is None or self._last[0] is not here or self._last[1] != here.names:
-            place = (here.program, here.turns)
-            on = Symbolic(self.body, here.names, {}, place, {}, self.tables, self.loaded)
-            # a loop that has ended adds to the names of its place
-            self._last = here, dict(here.names), on
-        return self._last[2]
 
     def _note(
         self,
@@ -855,11 +819,6 @@ class _Trace:
             raise Unsupported(f"which semaphores of {name} are meant")
         at = tuple(self._number(a, f"which of the semaphores {name} is meant") for a, _, _ in region.runs)
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
-
-    def _number(self, value: object, what: str) -> int:
-        if type(value) is not int:
-            raise Unsupported(f"{what}: {value}")
-        return value
 
     def _device(self, on: Symbolic, device: Device) -> int:
         """The number of a device, counted over the mesh in row-major order."""

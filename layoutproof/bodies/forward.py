@@ -8,14 +8,20 @@ question, shares none of this, and is what the others are held against.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from layoutproof.bodies.effects import Body, Effect, Handed, Loop
-from layoutproof.bodies.symbolic import Number
+from layoutproof.bodies.symbolic import Number, Symbolic, named
+from layoutproof.core.budget import spend
+from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.scalar_memory import every_table
 
 Place = TypeVar("Place", contravariant=True)
 State = TypeVar("State")
@@ -163,3 +169,63 @@ def turns(on: Evaluates, loop: Loop, count: int | None, here: Here) -> Iterator[
         turn += 1
     if isinstance(more, bool):
         here.names.update({one.after: value for one, value in zip(handed, values, strict=True)})
+
+
+class Run(ABC):
+    """A run in which each number is what it is, as far as it is known: the part of a domain that all such have.
+
+    Its state is nothing but what is noted on the way. kernel: whose body it goes through.  loaded: the results of loads
+    that are known, by their tables.
+    """
+
+    def __init__(self, kernel: Kernel, loaded: Mapping[str, Number] = MappingProxyType({})) -> None:
+        self.kernel, self.loaded = kernel, loaded
+        self.body = kernel.body
+        self.tables = {table.name: table for table in every_table(kernel)}
+        self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
+
+    @abstractmethod
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes an effect, if it happens."""
+
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Goes through each turn."""
+        count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
+        if nest.loop.count is not None and type(count) is not int:
+            self._open(nest, f": {count}")
+            return
+        for inner, more in turns(self, nest.loop, count, here):
+            if not isinstance(more, bool):
+                self._open(nest)
+                return
+            forward(nest.parts, self, inner, state)
+
+    def _open(self, nest: Nest, count: str = "") -> None:
+        """A loop of which it is not known how often it runs."""
+        raise Unsupported(f"how often the loop at {nest.loop.source} runs{count}")
+
+    def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
+        """The values of terms."""
+        on = self._at(here)
+        return [on(term) for term in terms]
+
+    def handed(self, one: Handed, value: object, here: Here) -> Number:
+        """A number that a loop hands on."""
+        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
+
+    def turned(self, loop: Loop) -> None:
+        """Stops where there are too many."""
+        spend(1)
+
+    def _at(self, here: Here) -> Symbolic:
+        if self._last is None or self._last[0] is not here or self._last[1] != here.names:
+            place = (here.program, here.turns)
+            on = Symbolic(self.body, here.names, {}, place, {}, self.tables, self.loaded)
+            # a loop that has ended adds to the names of its place
+            self._last = here, dict(here.names), on
+        return self._last[2]
+
+    def _number(self, value: object, what: str) -> int:
+        if type(value) is not int:
+            raise Unsupported(f"{what}: {value}")
+        return value

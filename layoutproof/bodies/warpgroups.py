@@ -34,8 +34,6 @@ from layoutproof.bodies.effects import (
     Committed,
     Effect,
     Freed,
-    Handed,
-    Loop,
     Signal,
     Spot,
     StartedCopy,
@@ -45,16 +43,15 @@ from layoutproof.bodies.effects import (
     adds_to,
     writes_to,
 )
-from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.forward import Here, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
-from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic, named
+from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.scalar_memory import every_table
 
 MOST_TRACED = 200_000
 """Events of the threads of all programs."""
@@ -389,21 +386,20 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
     return ends | dict.fromkeys(left, len(events))
 
 
-class _Trace:
+class _Trace(Run):
     """One thread of one program: its events in order. A domain of `forward`."""
 
     def __init__(self, kernel: Kernel, places: Sequence[Place], number: int) -> None:
-        self.kernel, self.body, self.number, self.place = kernel, kernel.body, number, places[number]
+        super().__init__(kernel)
+        self.number, self.place = number, places[number]
         inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in inside) for place in places]
         # of each program of the cluster its first thread, which stands for it
         self._programs = {program: programs.index(program) for program in programs}
         self._program = programs[number]
         self._axes = {kernel.grid_names[k]: n for n, k in enumerate(inside)}
-        self.tables = {table.name: table for table in every_table(kernel)}
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
-        self._last: tuple[Here, dict[str, Number], Symbolic] | None = None
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
@@ -494,37 +490,7 @@ class _Trace:
         rest = self._program[:k] + self._program[k + 1 :]
         return [first for program, first in self._programs.items() if program[:k] + program[k + 1 :] == rest]
 
-    def loop(self, nest: Nest, here: Here, state: None) -> None:
-        """Notes the events of each turn."""
-        count = None if nest.loop.count is None else self._at(here)(nest.loop.count)
-        if nest.loop.count is not None and type(count) is not int:
-            raise Unsupported(f"how often the loop at {nest.loop.source} runs: {count}")
-        for inner, more in turns(self, nest.loop, count, here):
-            if not isinstance(more, bool):
-                raise Unsupported(f"how often the loop at {nest.loop.source} runs")
-            forward(nest.parts, self, inner, state)
-
-    def values(self, terms: Sequence[Term], here: Here) -> list[object]:
-        """The values of terms."""
-        on = self._at(here)
-        return [on(term) for term in terms]
-
-    def handed(self, one: Handed, value: object, here: Here) -> Number:
-        """A number that a loop hands on."""
-        return int(value) if isinstance(value, int) else named("name", one.name, (here.program, here.turns))
-
-    def turned(self, loop: Loop) -> None:
-        """Stops where there are too many."""
-        spend(1)
-
     # parts of events
-
-    def _at(self, here: Here) -> Symbolic:
-        if self._last is None or self._last[0] is not here or self._last[1] != here.names:
-            on = Symbolic(self.body, here.names, {}, (here.program, here.turns), {}, self.tables, {})
-            # a loop that has ended adds to the names of its place
-            self._last = here, dict(here.names), on
-        return self._last[2]
 
     def _note(
         self,
@@ -575,17 +541,12 @@ class _Trace:
         at = tuple(self._number(a, f"which of the barriers {name} is meant") for a, _, _ in region.runs)
         return self._programs[self._program] if program is None else program, 0, name, at
 
-    def _number(self, value: object, what: str) -> int:
-        if type(value) is not int:
-            raise Unsupported(f"{what}: {value}")
-        return value
 
-
-class _Stores(_Trace):
+class _Stores(Run):
     """One thread: the boxes of an output that it surely stores to, or copies into."""
 
-    def __init__(self, kernel: Kernel, place: Place, name: str) -> None:
-        super().__init__(kernel, [place], 0)
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        super().__init__(kernel)
         self.name = name
         self.boxes: list[Box] = []
 
@@ -612,7 +573,7 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
     parts = nested(kernel.body.effects)
     boxes: list[Box] = []
     for place in product(*(range(int(extent)) for extent in kernel.grid)):
-        stores = _Stores(kernel, place, reference.name)
+        stores = _Stores(kernel, reference.name)
         forward(parts, stores, Here(dict(zip(kernel.grid_names, place, strict=True)), place), None)
         boxes += stores.boxes
         if len(boxes) > MOST_EVENTS:
