@@ -146,6 +146,16 @@ def kind(generation: str) -> str:
     return str(_device(generation).device_kind)
 
 
+def devices(generation: str) -> float:
+    """The devices of each chip of a described topology of 2x2 chips."""
+    from jax.experimental.topologies import get_topology_desc
+
+    name, _, chip = CHIPS[generation].topology.partition(":")
+    extents = [2, 2, *[1] * (chip.count("x") - 1)]
+    described = get_topology_desc(platform="tpu", topology_name=f"{name}:{'x'.join(map(str, extents))}")
+    return len(described.devices) / 4
+
+
 def published(generation: str) -> dict[str, int]:
     """The table of chips of the installed JAX."""
     from jax._src.pallas.mosaic import tpu_info
@@ -369,6 +379,7 @@ JOBS: Mapping[str, Callable[..., Any]] = {
     "moved": moved,
     "kernel": kernel,
     "kind": kind,
+    "devices": devices,
     "published": published,
 }
 

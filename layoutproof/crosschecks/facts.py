@@ -119,6 +119,10 @@ def _topology(ask: Ask, fact: Fact, number: str) -> str:
     return fact.value
 
 
+def _devices(ask: Ask, fact: Fact, number: str) -> str:
+    return f"{_said(ask, ['devices', fact.target]):g}"
+
+
 def _published(ask: Ask, fact: Fact, number: str) -> str:
     return str(_said(ask, ["published", fact.target])[fact.name])
 
@@ -269,6 +273,7 @@ def _empty_inputs(ask: Ask, fact: Fact, number: str) -> str:
 FINDERS: Mapping[str, Callable[[Ask, Fact, str], str]] = {
     "kind": _kind,
     "topology": _topology,
+    "devices": _devices,
     "packed_rows": _packed_rows,
     "sub_byte": _sub_byte,
     "large_tiles": _large_tiles,

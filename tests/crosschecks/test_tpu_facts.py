@@ -75,7 +75,8 @@ def test_a_fact_of_several_versions_is_asked_as_of_one() -> None:
 
 @live
 def test_facts_are_found_again() -> None:
-    every = of("kind", "topology", "packed_rows", "sub_byte", "large_tiles", "cores", "bf16", "lanes", "sublanes")
+    every = of("kind", "topology", "devices", "packed_rows", "sub_byte", "large_tiles", "cores", "bf16", "lanes", "sublanes")
+    every += of("devices", target="7x") + of("devices", target="v4")
     every += of("packed_rows", "sub_byte", "large_tiles", target="v2") + of("default layouts", "narrow_rows", "sums")
     found = list(today(every=every))
     assert [(each.fact.name, each.fact.target) for each in found if each.state != "same"] == []
@@ -87,6 +88,7 @@ def test_facts_are_found_again() -> None:
     ("name", "value", "now"),
     [
         ("sub_byte", "False", "True"),
+        ("devices", "2", "1"),
         ("packed_rows", "2", "1"),
         ("large_tiles", "1, 2, 4", "1, 2, 4, 8"),
         ("bandwidth", "819000000000", "820000000000"),
