@@ -208,6 +208,7 @@ class States:
     _known: dict[Any, Term] = field(default_factory=dict)
     _doubts: dict[tuple[Term, ...], list[Term]] = field(default_factory=dict)
     _written_out: dict[Term, Term] = field(default_factory=dict)
+    _uses: dict[tuple[Term, Index, tuple[str, ...]], Term] = field(default_factory=dict)
     _excluded: dict[Any, bool] = field(default_factory=dict)
     _generation: int = 0
     _checks: int = 0
@@ -792,7 +793,17 @@ class States:
     # names
 
     def _used(self, state: Term, at: Index, loops: Sequence[Loop]) -> Term:
-        """A condition for one element, with names of its own for all that is bound in it."""
+        """A condition for one element, with names of its own for all that is bound in it.
+
+        The same condition for the same element is the same one, with the same names: no condition on memory is negated
+        that has any, so two that hold can be shown by the same numbers.
+        """
+        key = (state, at, tuple(loop.name for loop in loops))
+        if key not in self._uses:
+            self._uses[key] = self._named_anew(state, at, loops)
+        return self._uses[key]
+
+    def _named_anew(self, state: Term, at: Index, loops: Sequence[Loop]) -> Term:
         keep = {*self.kernel.grid_names, *(loop.name for loop in loops), *self.body.definitions}
         new: dict[str, Term] = {f"at{k}": term for k, term in enumerate(at)}
         tables: dict[str, Term] = {}

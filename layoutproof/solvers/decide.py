@@ -266,7 +266,7 @@ def _answered(asked: _Asked) -> tuple[bool | None, int]:
 
 def _proved_anew(name: str, function: str, claim: Claim, share: float) -> bool | None:
     try:
-        if name == "smt":
+        if name in WITHOUT_XOR and function == "decide":
             return bool(_solver(name).proves(unpermuted(claim), share))
         return _run(name, function, claim, share) is None
     except NotSmallest:
@@ -322,18 +322,19 @@ def _attempts_of(claim: Claim, engines: tuple[str, ...], effort: float) -> tuple
     sizes, maps, _, nested = outline(claim)
     if engines is ENGINES and maps and all(map(_solver("bits").is_matrix, maps)):
         engines = BITS_FIRST
-    return _attempts(engines, effort, bool(sizes), nested)
+    # z3 labours over products of sizes, which layouts have; a claim with a key is about a body
+    return _attempts(engines, effort, not sizes or claim.key != "", nested)
 
 
 @lru_cache(maxsize=64)
 def _attempts(
-    engines: tuple[str, ...], effort: float, sizes: bool, nested: bool = False
+    engines: tuple[str, ...], effort: float, light: bool, nested: bool = False
 ) -> tuple[tuple[str, str, float], ...]:
-    """(solver, its function, effort) in order. sizes: whether the claim has size symbols. nested: see `Outline`.
+    """(solver, its function, effort) in order. light: whether z3 is tried early. nested: see `Outline`.
 
     Few points are tried before isl is asked: it may labour for seconds over what takes them milliseconds. Between a
     short and a full try of isl comes a bounded search: of somewhat more points, or at the first elements; and, where
-    no size is a symbol, a short try of z3, which takes choices and reads of tables more lightly. Before a full one of
+    the claim is light, a short try of z3, which takes choices and reads of tables more lightly. Before a full one of
     smt, which may labour over products of sizes, the smallest sizes are tried. Where each point that is tried has
     points of its own to look through, isl has a longer try before the bounded search.
     """
@@ -348,7 +349,7 @@ def _attempts(
                 *([(name, "decide", effort / LONGER_BUDGET_DIVISOR)] if nested else []),
                 ("brute", "bounded_search", effort),
             ]
-            if "smt" in engines and not sizes:
+            if "smt" in engines and light:
                 attempts.append(("smt", "decide", effort / QUICK_BUDGET_DIVISOR))
         attempts.append((name, "decide", effort))
         if name == "isl":

@@ -75,8 +75,10 @@ def test_a_fact_of_several_versions_is_asked_as_of_one() -> None:
 
 @live
 def test_facts_are_found_again() -> None:
-    every = of("kind", "topology", "devices", "packed_rows", "sub_byte", "large_tiles", "cores", "bf16", "lanes", "sublanes")
-    every += of("devices", target="7x") + of("devices", target="v4")
+    every = of(
+        "kind", "topology", "devices", "packed_rows", "sub_byte", "large_tiles", "cores", "bf16", "lanes", "sublanes"
+    )
+    every += of("devices") + of("devices", target="7x") + of("devices", target="v4")
     every += of("packed_rows", "sub_byte", "large_tiles", target="v2") + of("default layouts", "narrow_rows", "sums")
     found = list(today(every=every))
     assert [(each.fact.name, each.fact.target) for each in found if each.state != "same"] == []

@@ -73,17 +73,17 @@ def say(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, float]
     return scripted
 
 
-CONSTANT = (
+LIGHT = (
     *("digits.decide 1", "bits.decide 1", "brute.few 1", "isl.decide 1/30", "brute.bounded_search 1"),
     *("smt.decide 1/30", "isl.decide 1", "isl.growing 1", "sizes.smallest 1", "smt.decide 1", "sizes.smallest 30"),
     "brute.decide 1",
 )
-SYMBOLIC = tuple(name for name in CONSTANT if name != "smt.decide 1/30")
+WITH_SIZES = tuple(name for name in LIGHT if name != "smt.decide 1/30")
 
 
-def shown(engines: tuple[str, ...], sizes: bool, effort: float = 1) -> list[str]:
+def shown(engines: tuple[str, ...], light: bool, effort: float = 1) -> list[str]:
     found = []
-    for name, function, share in _attempts(engines, effort, sizes):
+    for name, function, share in _attempts(engines, effort, light):
         module = function.partition(".")[0] if "." in function else name
         part = f"{effort:g}/30" if share == effort / 30 else f"{share:g}"
         found.append(f"{module}.{function.rpartition('.')[2]} {part}")
@@ -92,11 +92,20 @@ def shown(engines: tuple[str, ...], sizes: bool, effort: float = 1) -> list[str]
 
 def test_the_order_of_engines() -> None:
     """Few points before isl; a short try, a bounded search and a short try of z3 before a full one of isl."""
-    assert shown(ENGINES, sizes=False) == list(CONSTANT)
-    assert shown(ENGINES, sizes=True) == list(SYMBOLIC)
-    assert shown(ENGINES, sizes=True, effort=2) == [
-        name.replace("30", "60") if name.endswith(" 30") else name.replace(" 1", " 2") for name in SYMBOLIC
+    assert shown(ENGINES, light=True) == list(LIGHT)
+    assert shown(ENGINES, light=False) == list(WITH_SIZES)
+    assert shown(ENGINES, light=False, effort=2) == [
+        name.replace("30", "60") if name.endswith(" 30") else name.replace(" 1", " 2") for name in WITH_SIZES
     ]
+
+
+def test_z3_is_tried_early_of_a_body_with_symbolic_sizes_and_not_of_a_layout(say: Any) -> None:
+    """A claim about a body has a key."""
+    symbolic = injective(mapping((N,), lambda _, i: i, (N,)))
+    for claim, early in ((symbolic, False), (replace(symbolic, key="of a body"), True), (OVERLAP, True)):
+        asked = say({})
+        assert decide(claim).reason
+        assert (("smt.decide", 1 / 30) in asked) is early
 
 
 def test_what_no_further_point_undoes_goes_to_isl_for_longer_before_it_is_searched(say: Any) -> None:
@@ -132,7 +141,7 @@ def test_what_no_further_point_undoes_goes_to_isl_for_longer_before_it_is_search
 )
 def test_the_order_of_some_engines(engines: tuple[str, ...], expected: list[str]) -> None:
     """No other engine takes part than those that are asked for."""
-    assert shown(engines, sizes=False) == expected
+    assert shown(engines, light=True) == expected
 
 
 def test_the_first_that_decides_ends_it(say: Any) -> None:
@@ -312,15 +321,15 @@ def test_what_may_settle_it(say: Any) -> None:
 
 
 def test_a_proof_alone_is_asked_for(say: Any) -> None:
-    """No search for violations; z3 is asked for a proof only; who gives up or breaks leaves it to the next."""
+    """No search for violations; isl and z3 are asked for a proof only; who gives up or breaks leaves it to the next."""
     asked = say({"brute.bounded_search": None, "smt.proves": None})
     assert proves(OVERLAP)
     assert "brute.bounded_search" not in [name for name, _ in asked]
-    assert "smt.decide" not in [name for name, _ in asked]
+    assert not {"smt.decide", "isl.decide"} & {name for name, _ in asked}
     for answer in (Unsupported("no"), ZeroDivisionError(), InternalError("bug")):
-        say({"isl.decide": answer, "brute.decide": None})
+        say({"isl.proves": answer, "brute.decide": None})
         assert proves(OVERLAP)
-    say({"isl.decide": NotSmallest("steps", LATER), "brute.decide": None})
+    say({"isl.proves": FIRST, "brute.decide": None})
     assert not proves(OVERLAP)
     say({"digits.decide": FIRST, "brute.decide": None})
     assert not proves(OVERLAP)
@@ -353,10 +362,11 @@ def test_a_claim_with_a_key_is_asked_once_and_takes_the_same_steps_again(say: An
 def test_steps_that_are_not_there_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that took 300 steps is none where 100 are left; one for want of steps is not kept."""
 
-    def holds(claim: Claim, effort: float) -> None:
+    def holds(claim: Claim, effort: float) -> bool:
         spend(300)
+        return True
 
-    engine = SimpleNamespace(decide=holds, proves=holds)
+    engine = SimpleNamespace(proves=holds)
     monkeypatch.setattr("layoutproof.solvers.decide._solver", lambda name: engine)
     for key, steps in (("a claim for many steps", (1000, 1000, 100)), ("a claim for few", (100, 1000, 1000))):
         found = []
@@ -368,23 +378,23 @@ def test_steps_that_are_not_there_are_not_saved(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_candidate_is_shown_by_isl_or_z3_and_refuted_by_whoever_sees_it_first(say: Any) -> None:
-    say({"isl.decide": None})
+    say({"isl.proves": None})
     assert candidate_holds(OVERLAP) == "isl"
-    asked = say({"isl.decide": FIRST, "smt.proves": None})
+    asked = say({"isl.proves": FIRST, "smt.proves": None})
     assert candidate_holds(OVERLAP) == ""
     assert len(asked) == 1
-    asked = say({"isl.decide": BudgetExceeded("steps"), "smt.proves": FIRST})
+    asked = say({"isl.proves": BudgetExceeded("steps"), "smt.proves": FIRST})
     assert candidate_holds(OVERLAP) == ""
-    assert [name for name, _ in asked] == ["isl.decide", "smt.proves"]
+    assert [name for name, _ in asked] == ["isl.proves", "smt.proves"]
     say({"smt.proves": None})
     assert candidate_holds(OVERLAP) == "smt"
     asked = say({})
     assert candidate_holds(OVERLAP) == ""
-    assert asked[-1] == ("isl.decide", 1)
+    assert asked[-1] == ("isl.proves", 1)
     # with size symbols, too, z3 is asked before isl labours
-    asked = say({"isl.decide": BudgetExceeded("steps"), "smt.proves": FIRST})
+    asked = say({"isl.proves": BudgetExceeded("steps"), "smt.proves": FIRST})
     assert candidate_holds(injective(mapping((N,), lambda _, i: i, (N,)))) == ""
-    assert [name for name, _ in asked] == ["isl.decide", "smt.proves"]
+    assert [name for name, _ in asked] == ["isl.proves", "smt.proves"]
 
 
 WIDE = mapping((400, 400), lambda _, i, j: i * 401 + j, (160_400,))

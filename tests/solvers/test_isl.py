@@ -43,6 +43,24 @@ def test_a_missing_tile_column_is_refuted() -> None:
     assert isl.decide(injective(flattened(tiled((256, 512))))) is None
 
 
+@pytest.mark.parametrize(
+    ("claim", "held"),
+    [
+        (injective(tiled((N, M))), True),
+        (in_bounds(tiled((N, M), short=1)), False),
+        (covers(tiled((256, 512))), True),
+        (covers(tiled((256, 500))), False),
+        (covers(tiled((N, M)), "N % 8 == 0 and M % 128 == 0"), True),
+    ],
+)
+def test_a_proof_alone_takes_no_search_for_the_smallest_violation(
+    claim: Claim, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (isl.decide(claim) is None) is held
+    monkeypatch.delattr("layoutproof.solvers.isl._smallest")
+    assert isl.proves(claim) is held
+
+
 def test_billions_of_elements() -> None:
     """The size of the array does not matter: 2**32 elements, proved flat, refuted at the last tile row."""
     assert isl.decide(injective(flattened(tiled((65536, 65536))))) is None

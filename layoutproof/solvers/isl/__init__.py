@@ -55,6 +55,13 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
     return _within_budget(claim, {}, effort)
 
 
+def proves(claim: Claim, effort: float = 1) -> bool:
+    """Whether there is no violation. As `decide`, without a search for the smallest one, which can take most of it."""
+    with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
+        _, bad = _violated(claim, {}, run)
+        return bool(run(bad.is_empty))
+
+
 def growing(claim: Claim, effort: float = 1) -> Point:
     """The smallest violation where one stays one when sizes grow: isl is asked about constant sizes only.
 
@@ -70,6 +77,22 @@ def _within_budget(claim: Claim, known: Mapping[str, int], effort: float) -> Poi
 
 def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
     """The smallest violation with the sizes that are known; the point has those that are not."""
+    sizes, bad = _violated(claim, known, run)
+    if run(bad.is_empty):
+        return None
+    count = bool(sizes) + len(sizes) + sum(len(space.extents) for space in claim.points.values())
+    row = _smallest(bad, run, count)[bool(sizes) :]
+    found = {"sizes": row[: len(sizes)]} if sizes else {}
+    start = len(sizes)
+    for name, space in claim.points.items():
+        end = start + len(space.extents)
+        found[name] = row[start:end]
+        start = end
+    return found
+
+
+def _violated(claim: Claim, known: Mapping[str, int], run: Steps) -> tuple[tuple[str, ...], isl.Set]:
+    """The sizes that are not known, and every violation: the largest of them if there are any, they, and the points."""
     sizes = tuple(name for name in claim.sizes() if name not in known)
     # the largest size goes first: the lexicographic minimum then has the smallest sizes
     largest = ("the largest size",) if sizes else ()
@@ -86,16 +109,7 @@ def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
         start += len(space.extents)
     if claim.where is not None:
         assumed.append(claim.where.evaluate({}, on))
-    bad = _violations(claim.violation, points, on, reduce(on.logical_and, assumed, frame.everything))
-    if run(bad.is_empty):
-        return None
-    row = _smallest(bad, run, len(frame.labels))[len(largest) :]
-    found = {"sizes": row[: len(sizes)]} if sizes else {}
-    start = len(sizes)
-    for name, point in points.items():
-        found[name] = row[start : start + len(point)]
-        start += len(point)
-    return found
+    return sizes, _violations(claim.violation, points, on, reduce(on.logical_and, assumed, frame.everything))
 
 
 def _smallest(some: isl.Set, run: Steps, count: int) -> tuple[int, ...]:
