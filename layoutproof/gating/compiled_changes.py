@@ -122,7 +122,7 @@ def _copy(old: LayoutCopy | None, new: LayoutCopy | None) -> list[Finding]:
     whose = f"parameter {each.parameter}" if each.parameter >= 0 else title(each.base, each.op_name)
     subject = each.place or f"copy of {whose}"
     why = f"the program {'no longer copies' if new is None else 'copies'} {bytes_in_words(each.size)}"
-    why += f"{often_in_words(each.often)} from {each.source} to {each.target}"
+    why += f" from {each.source} to {each.target}{often_in_words(each.often)}"
     sides: dict[str, Any] = {"before": each.source, "after": each.target, "line": 0 if new is None else new.line}
     if new is not None and (now is None or (old is None and new.reason)):
         return [unknown(subject, f"{why}: {new.reason}" if new.reason else why, **sides)]

@@ -52,7 +52,7 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         why = f"{_words(new)} now, {_words(old)} before"
         if old.what == new.what:
             why = "another collective uses its channel now, so that the two wait for each other"
-        elif old.axes is not None and new.axes is not None:
+        elif old.axes != new.axes and old.axes is not None and new.axes is not None:
             why = f"{_over(new)} now, {_over(old)} before"
         return [_finding("regrouped", new, why, old, {"bytes": new.size or 0}, pair.match_heuristic)]
     was, now = (old.size, new.size) if old.often == new.often else (old.total, new.total)
@@ -146,7 +146,7 @@ def _words(each: Exchange) -> str:
 
 
 def _over(each: Exchange) -> str:
-    return f"{each.what.kind} over mesh axes {', '.join(each.axes or ()) or 'none'}"
+    return f"over mesh axes {', '.join(each.axes or ()) or 'none'}"
 
 
 def _moved(each: Exchange) -> str:
@@ -159,5 +159,5 @@ def _loops(depth: int | None) -> str:
 
 def _in_loops(each: Exchange) -> str:
     if each.often is not None:
-        return often_in_words(each.often) + ("" if each.axes is None else f", over mesh axes {', '.join(each.axes)}")
+        return often_in_words(each.often) + ("" if each.axes is None else f", {_over(each)}")
     return f", in each turn of {_loops(each.depth)}" if each.depth else ""
