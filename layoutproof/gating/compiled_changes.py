@@ -24,6 +24,7 @@ from layoutproof.gating.compiled_program import (
     bytes_in_words,
     often_in_words,
     title,
+    total,
 )
 from layoutproof.gating.custom_calls import customs
 from layoutproof.gating.entry import entry, header
@@ -114,7 +115,7 @@ def _copy(old: LayoutCopy | None, new: LayoutCopy | None) -> list[Finding]:
     """The changes of one copy; None where there was or is none."""
     if old is not None and new is not None and not _respelled((old.source, old.target), (new.source, new.target)):
         return [*_copy(None, new), *_copy(old, None)]
-    was, now = (0 if side is None else side.total for side in (old, new))
+    was, now = (0 if side is None else total(side) for side in (old, new))
     each = new or old
     assert each is not None
     if was is not None and was == now:

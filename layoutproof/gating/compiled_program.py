@@ -69,21 +69,6 @@ class Exchange:
     axes: tuple[str, ...] | None = None
     place: str = ""
 
-    @property
-    def total(self) -> int | None:
-        """Bytes in a run of the program; each time where it is not known how often it runs."""
-        return total(self.size, self.often)
-
-
-def total(size: int | None, often: Often | None) -> int | None:
-    """Bytes in a run of the program. often: None where the source does not say, so that they are those of each time.
-
-    >>> total(8, Often(3)), total(8, Often(None)), total(8, None)
-    (24, None, 8)
-    """
-    times = 1 if often is None else often.times
-    return None if size is None or times is None else size * times
-
 
 def bytes_in_words(size: int | None) -> str:
     """An amount for people.
@@ -173,10 +158,16 @@ class LayoutCopy:
     reason: str = ""
     place: str = ""
 
-    @property
-    def total(self) -> int | None:
-        """Bytes in a run of the program; each time where it is not known how often it runs."""
-        return total(self.size, self.often)
+
+def total(of: Exchange | LayoutCopy) -> int | None:
+    """Bytes in a run of the program; those of each time where the source does not say how often it runs.
+
+    >>> copies = [LayoutCopy("a", "b", 8, -1, "", "", often=often) for often in (Often(3), Often(None), None)]
+    >>> [*map(total, copies)]
+    [24, None, 8]
+    """
+    times = 1 if of.often is None else of.often.times
+    return None if of.size is None or times is None else of.size * times
 
 
 class BitcastPair(NamedTuple):

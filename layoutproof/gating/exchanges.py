@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, unknown
-from layoutproof.gating.compiled_program import Exchange, bytes_in_words, often_in_words, title
+from layoutproof.gating.compiled_program import Exchange, bytes_in_words, often_in_words, title, total
 from layoutproof.gating.matching import Match, Round, match
 
 
@@ -55,7 +55,7 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         elif old.axes != new.axes and old.axes is not None and new.axes is not None:
             why = f"{_over(new)} now, {_over(old)} before"
         return [_finding("regrouped", new, why, old, {"bytes": new.size or 0}, pair.match_heuristic)]
-    was, now = (old.size, new.size) if old.often == new.often else (old.total, new.total)
+    was, now = (old.size, new.size) if old.often == new.often else (total(old), total(new))
     if was is None or now is None:
         if (old.operands, old.results, _runs(old)) == (new.operands, new.results, _runs(new)):
             return []
@@ -80,7 +80,7 @@ def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Fi
     for each in new:
         why = f"{bytes_in_words(each.size)} that did not move before{_in_loops(each)}"
         if instead:
-            why = f"{bytes_in_words(each.total)}, where {sum(e.total or 0 for e in gone)} moved that no longer do"
+            why = f"{bytes_in_words(total(each))}, where {sum(total(e) or 0 for e in gone)} moved that no longer do"
         kind = "exchanged_collective" if instead else "new_collective"
         found.append(_finding(kind, each, why, None, {"bytes": each.size or 0}))
     for each in gone:
@@ -118,7 +118,8 @@ def _alike(old: Exchange, new: Exchange) -> bool:
 
 def _traffic(each: Exchange) -> int | None:
     """Bytes in and out of a device, by and large: an all-reduce is a reduce-scatter and an all-gather."""
-    return None if each.total is None else each.total * (2 if each.what.kind == "all-reduce" else 1)
+    moved = total(each)
+    return None if moved is None else moved * (2 if each.what.kind == "all-reduce" else 1)
 
 
 def _unseen(each: Exchange) -> bool:

@@ -102,6 +102,29 @@ def test_each_change_has_its_class(name: str) -> None:
 
 
 @pytest.mark.fast
+def test_a_sum_that_no_shape_shows_is_asked_for_as_of_two_dumps() -> None:
+    """An all-reduce that is gone leaves every shape as it was; of records that was allowed."""
+    does = "all-reduce reduced by add over {0,1}"
+    summed = replace(GATHER, kind="all-reduce", does=does, results=GATHER.operands, bytes=65536)
+    (found,) = changes(replace(BASE, collectives=(summed,)), replace(BASE, collectives=()))
+    assert (found.question, found.before) == ("lost_exchange", f"{does} of f32[64,256] to f32[64,256]")
+
+
+@pytest.mark.fast
+def test_loops_of_unknown_trips() -> None:
+    """What runs in one is no change where it is as before, and a change where it moves more each time."""
+    loop = Often(None, why="while.1")
+    before = replace(BASE, copies=(replace(COPY, often=loop),), collectives=(replace(GATHER, often=loop),))
+    assert not changes(before, before)
+    more = replace(before, collectives=(replace(GATHER, often=loop, bytes=262144),))
+    assert [f.question for f in changes(before, more)] == ["grown_collective"]
+    more = replace(before, copies=(replace(COPY, often=loop, bytes=1024),))
+    assert [f.question for f in changes(before, more)] == ["unknown"]
+    # how often it ran is not known, so neither is whether it runs more often
+    assert [f.question for f in changes(before, replace(before, collectives=(GATHER,)))] == ["unknown"]
+
+
+@pytest.mark.fast
 def test_another_program_whose_record_is_the_same() -> None:
     """Two digests of the lowered program: what a record holds did not change, and the program did."""
     one, other = (replace(BASE, made=replace(MADE, lowered=digest)) for digest in "ab")
