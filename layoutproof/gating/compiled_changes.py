@@ -113,26 +113,43 @@ def _copies(before: CompiledProgram, after: CompiledProgram) -> list[Finding]:
 
 def _copy(old: LayoutCopy | None, new: LayoutCopy | None) -> list[Finding]:
     """The changes of one copy; None where there was or is none."""
-    if old is not None and new is not None and not _respelled((old.source, old.target), (new.source, new.target)):
+    if new is None:
+        return [] if old is None else [_copied(old, "vanished_copy", "no longer copies", total(old), 0)]
+    if old is None:
+        if new.reason or total(new) is None:
+            return [_unknown_copy(new)]
+        return [_copied(new, "relaid_parameter" if new.parameter >= 0 else "new_copy", "copies", total(new), new.line)]
+    if not _respelled((old.source, old.target), (new.source, new.target)):
         return [*_copy(None, new), *_copy(old, None)]
-    was, now = (0 if side is None else total(side) for side in (old, new))
-    each = new or old
-    assert each is not None
-    if was is not None and was == now:
+    was, now = total(old), total(new)
+    if now is None:
+        return [_unknown_copy(new)]
+    if was == now:
         return []
-    whose = f"parameter {each.parameter}" if each.parameter >= 0 else title(each.base, each.op_name)
-    subject = each.place or f"copy of {whose}"
-    why = f"the program {'no longer copies' if new is None else 'copies'} {bytes_in_words(each.size)}"
-    why += f" from {each.source} to {each.target}{often_in_words(each.often)}"
-    sides: dict[str, Any] = {"before": each.source, "after": each.target, "line": 0 if new is None else new.line}
-    if new is not None and (now is None or (old is None and new.reason)):
-        return [unknown(subject, f"{why}: {new.reason}" if new.reason else why, **sides)]
-    if old is not None and new is not None:
-        why += f"; {bytes_in_words(was)} a run before, {now} now"
-    if was is not None and now is not None and now > was:
-        kind = "relaid_parameter" if each.parameter >= 0 and old is None else "new_copy"
-        return [Finding(kind, subject, why, figures={"bytes": now - was}, **sides)]
-    return [Finding("vanished_copy", subject, why, figures={"bytes": 0 if was is None else was - (now or 0)}, **sides)]
+    verb = f"copies {now} bytes a run, {bytes_in_words(was)} before:"
+    if was is None or now < was:
+        return [_copied(new, "vanished_copy", verb, 0 if was is None else was - now, new.line)]
+    return [_copied(new, "new_copy", verb, now - was, new.line)]
+
+
+def _copied(copy: LayoutCopy, kind: str, verb: str, size: int | None, line: int) -> Finding:
+    """One finding about a copy. size: bytes of the change."""
+    sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": line}
+    return Finding(kind, _whose(copy), f"the program {verb} {_moved(copy)}", figures={"bytes": size or 0}, **sides)
+
+
+def _unknown_copy(copy: LayoutCopy) -> Finding:
+    why = f"the program copies {_moved(copy)}{f': {copy.reason}' if copy.reason else ''}"
+    return unknown(_whose(copy), why, before=copy.source, after=copy.target, line=copy.line)
+
+
+def _whose(copy: LayoutCopy) -> str:
+    whose = f"parameter {copy.parameter}" if copy.parameter >= 0 else title(copy.base, copy.op_name)
+    return copy.place or f"copy of {whose}"
+
+
+def _moved(copy: LayoutCopy) -> str:
+    return f"{bytes_in_words(copy.size)} from {copy.source} to {copy.target}{often_in_words(copy.often)}"
 
 
 @lru_cache(maxsize=4096)

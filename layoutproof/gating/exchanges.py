@@ -60,7 +60,16 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         if (old.operands, old.results, _runs(old)) == (new.operands, new.results, _runs(new)):
             return []
         why = f"it moves {_moved(new)} now, {_moved(old)} before"
-        return [unknown(_subject(new), why, line=new.line, match_heuristic=pair.match_heuristic, **_sides(old, new))]
+        return [
+            unknown(
+                _subject(new),
+                why,
+                line=new.line,
+                match_heuristic=pair.match_heuristic,
+                before=_words(old),
+                after=_words(new),
+            )
+        ]
     figures = {"bytes": now - was, "bytes_before": was, "bytes_after": now}
     if old.operands == new.operands and old.results != new.results:
         why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of the same operands"
@@ -131,11 +140,7 @@ def _finding(
     kind: str, new: Exchange, why: str, old: Exchange | None, figures: Mapping[str, int], match_heuristic: str = ""
 ) -> Finding:
     more: dict[str, Any] = {"line": new.line, "figures": figures, "match_heuristic": match_heuristic}
-    return Finding(kind, _subject(new), why, **more, **_sides(old, new))
-
-
-def _sides(old: Exchange | None, new: Exchange) -> dict[str, Any]:
-    return {"before": "" if old is None else _words(old), "after": _words(new)}
+    return Finding(kind, _subject(new), why, before="" if old is None else _words(old), after=_words(new), **more)
 
 
 def _subject(each: Exchange) -> str:

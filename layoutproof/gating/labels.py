@@ -112,8 +112,8 @@ class Labels:
         self._times = Counter(each.calls for each in program.of(*OPENED) if each.calls)
         self._own: dict[tuple[int, str, str], tuple[str, bytes, bool]] = {}
         # the effect of a collective or a custom call, by its line
-        self._said = {each.line: f"{each.what} {'' if each.alone else 'shared'}" for each in program.exchanges or ()}
-        self._said |= {each.line: f"{each.target} {each.said} {each.written}" for each in program.customs or ()}
+        self._said = {each.line: f"{each.what} {'' if each.alone else 'shared'}" for each in program.exchanges}
+        self._said |= {each.line: f"{each.target} {each.said} {each.written}" for each in program.customs}
         self._stretched: dict[Label, tuple[Label, str]] = {}
         self._slices: dict[Label, tuple[Label, str, str]] = {}
         self._running = 0
@@ -334,7 +334,7 @@ def computes(program: DumpProgram) -> str:
     A Mosaic kernel counts as what is around it: of its body `custom_calls` says what changed, and its bytes hold places
     of the source. "" of a program without an entry, and of one whose computations are nested too deep.
     """
-    program = replace(program, customs=[replace(each, written="") for each in program.customs or ()])
+    program = replace(program, customs=[replace(each, written="") for each in program.customs])
     try:
         length, whole = Labels(program).lengths()
         result = Labels(program, _is_long(length, whole)).result

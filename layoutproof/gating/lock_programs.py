@@ -54,18 +54,18 @@ def lines_of(file: File) -> list[Line]:
     lines += [("result", r.number, r.shape) for r in program.results]
     copies = Counter((c.base, c.op_name, c.source, c.target, c.parameter) for c in program.copies)
     lines += [("copy", list(copy), count) for copy, count in copies.items()]
-    casts = Counter((source, target) for source, target, *_ in program.bitcasts or ())
+    casts = Counter((source, target) for source, target, *_ in program.bitcasts)
     lines += [("bitcast", list(pair), count) for pair, count in casts.items()]
-    devices, donations = program.devices or {}, program.donations or {}
+    devices = program.devices
     lines.append(("module", "runs", [devices["partitions"], devices["replicas"], program.scheduled]))
     if any(each.base for each in program.parameters) or program.results:
         lines.append(("computes", "labels", computes(program)))
-    lines += [("donation", [number, list(index)], words) for (number, index), words in donations.items()]
-    exchanges = Counter(replace(each, line=0) for each in program.exchanges or ())
+    lines += [("donation", [number, list(index)], words) for (number, index), words in program.donations.items()]
+    exchanges = Counter(replace(each, line=0) for each in program.exchanges)
     lines += [("collective", _fields(each), count) for each, count in exchanges.items()]
-    calls = Counter(replace(each, line=0) for each in program.customs or () if each.target != KERNEL)
+    calls = Counter(replace(each, line=0) for each in program.customs if each.target != KERNEL)
     lines += [("call", _called(each), count) for each, count in calls.items()]
-    kernels = [each for each in program.customs or () if each.target == KERNEL]
+    kernels = [each for each in program.customs if each.target == KERNEL]
     for each, inside in seen(kernels):
         assert inside is not None
         said = [[list(pair) for pair in pairs] for pairs in (inside.verdicts, of_body(each, inside) or ())]

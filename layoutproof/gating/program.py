@@ -98,12 +98,17 @@ class DumpInstruction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpProgram(CompiledProgram):
-    """A dump as far as it could be read: the compiled program, and every instruction.
+    """A dump as far as it could be read: the compiled program, of which it says everything, and every instruction.
 
     errors: mistakes in the text.  named: computation -> name -> instruction, in the order of the text.
     by_opcode: the same instructions by opcode.
     """
 
+    devices: Mapping[str, int] = field(default_factory=dict)
+    donations: Mapping[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
+    exchanges: Sequence[Exchange] = ()
+    customs: Sequence[LayoutDemands] = ()
+    bitcasts: Sequence[BitcastPair] = ()
     errors: Sequence[LayoutError] = ()
     named: Mapping[str, Mapping[str, DumpInstruction]] = field(default_factory=dict)
     by_opcode: Mapping[str, Sequence[DumpInstruction]] = field(default_factory=dict)
