@@ -11,7 +11,7 @@ from layoutproof.gating.compiled_program import CompiledProgram, EntryValue, Exc
 from layoutproof.gating.entry import aligned
 from layoutproof.gating.placed import gone_or_new, placed
 from layoutproof.gating.states import File
-from layoutproof.hlo.collectives import read_text
+from layoutproof.hlo.collectives import read_back
 from layoutproof.hlotext.texts import logical
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
 from layoutproof.programs.record import Collective, Copy, KernelCall, ProgramValue, Record, read_record
@@ -80,7 +80,7 @@ def _value(of: ProgramValue) -> EntryValue:
 def _exchange(of: Collective) -> Exchange:
     operands, results = (tuple(map(logical, side)) for side in (of.operands, of.results))
     return Exchange(
-        read_text(of.kind, of.does),
+        read_back(of.kind, of.does),
         op_name=of.place.op_name,
         operands=operands,
         results=results,

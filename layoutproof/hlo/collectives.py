@@ -48,11 +48,11 @@ class CollectiveText:
         return self.kind in REDUCTIONS
 
 
-def read_text(kind: str, text: str) -> CollectiveText:
+def read_back(kind: str, text: str) -> CollectiveText:
     """What `str` of one has printed, read back. kind: its opcode without `-start`.
 
     >>> one = CollectiveText("reduce-scatter", "{0,1}", "dimensions={0}", "add parameter parameter")
-    >>> read_text("reduce-scatter", str(one)) == one
+    >>> read_back("reduce-scatter", str(one)) == one
     True
     """
     rest, _, over = text.removeprefix(kind).partition(" over ")
