@@ -53,7 +53,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",
         f"searching.tilings_json:TracedDocument{_SEARCH}",
-        f"searching.arrays_file:ArraysDocument{_SEARCH}",
+        f"searching.arrays_json:ArraysDocument{_SEARCH}",
         f"searching.prune:PrunedDocument{_SEARCH}",
         "cli.arguments:FilesDocument",
     ),

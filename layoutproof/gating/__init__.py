@@ -1,7 +1,7 @@
 """The changes between two states of layouts, each with its class, its proof and its place.
 
 states     reads two states: files, folders, a git revision, the lock file
-dump_record  what is compared of an HLO dump, and all that a lock file has of one
+compiled_program  what is compared of a compiled program, read from a dump, a record or a lock
 entry      what changed of parameters and results, of dumps, locked dumps and records alike
 labels     what each instruction of a program computes, whatever it is called
 dataflow   where two programs compute something else
@@ -9,9 +9,11 @@ causes     what comes from a change, under it; `folding` judges both
 matching   which thing of one state is which of the other
 classes    the classes of a change of one layout, proved
 specs      what changed between two spec files
-program    an HLO dump, read into its record and its instructions
-program_changes  what changed between two HLO dumps
-records    what changed between the records of two compiled programs
+exchanges  what changed of collectives; `custom_calls` of kernels and other custom calls
+compiled_changes  what changed between two compiled programs
+program    an HLO dump, read into a compiled program and its instructions
+program_changes  what changed between two HLO dumps, instruction by instruction
+records    the record of a compiled program, as it is compared
 spec_programs  the programs that spec files name, compiled: against the lock, the base, or under two compilers
 traced     what changed in the Pallas calls of user code that a spec file names; their bodies by `traced_bodies`
 rules      the gate's rules in a pyproject.toml, found and read

@@ -13,7 +13,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.gating.classes import layouts
-from layoutproof.gating.dump_record import EntryValue
+from layoutproof.gating.compiled_program import EntryValue
 from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.texts import without_space
 from layoutproof.registry.read import map_of, read_layout

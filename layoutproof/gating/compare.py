@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -17,11 +17,10 @@ from layoutproof.gating.rules import Rules
 from layoutproof.gating.states import File, State, unreadable
 
 if TYPE_CHECKING:
-    from layoutproof.gating.dump_record import DumpRecord
+    from layoutproof.gating.compiled_program import CompiledProgram
     from layoutproof.gating.lock import Lock
     from layoutproof.gating.spec_programs import Was
     from layoutproof.gating.specs import ReadSpec
-    from layoutproof.programs.record import Record
 
 _TRACED = re.compile(rb"^kernels\s*:", re.MULTILINE)
 _PROGRAMS = re.compile(rb"^programs\s*:", re.MULTILINE)
@@ -44,7 +43,7 @@ class FilePair:
     new: File | None
     match_heuristic: str = ""
     locked: ReadSpec | None = None
-    program: DumpRecord | Record | None = None
+    program: CompiledProgram | None = None
     was: Was | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
@@ -161,20 +160,15 @@ def _compare_pair(pair: FilePair) -> Compared:
             compiled = spec_programs.drift(pair.was, before, after, pair.relpath)
             changes = replace(changes, findings=(*changes.findings, *compiled))
         return of_specs(changes, before, after, pair.match_heuristic)
-    if any(f is not None and f.is_program for f in (old, new)):
-        from layoutproof.gating import records
-        from layoutproof.programs.record import Record
-
-        found = (
-            records.drift(pair.program, new, pair.relpath)
-            if isinstance(pair.program, Record)
-            else records.compare(old, new, pair.relpath)
-        )
-        return Compared(with_heuristic(found, pair.match_heuristic))
     if pair.program is not None:
         from layoutproof.gating import lock_programs
 
-        return Compared(tuple(lock_programs.drift(cast("DumpRecord", pair.program), new, pair.relpath)))
+        found = lock_programs.drift(pair.program, new, pair.relpath)
+        return Compared(with_heuristic(found, pair.match_heuristic))
+    if any(f is not None and f.is_program for f in (old, new)):
+        from layoutproof.gating import records
+
+        return Compared(with_heuristic(records.compare(old, new, pair.relpath), pair.match_heuristic))
     if any(f is not None and f.is_record for f in (old, new)):
         from layoutproof.gating import kernel_records
         from layoutproof.gating.classes import layouts

@@ -1,7 +1,8 @@
 """Changes between the custom calls of two programs: targets, the layouts that they demand, Mosaic kernels inside.
 
 A kernel is compared as a kernel, and judged before and after by the questions of the audit (`hlo.kernels`). Where it is
-another one, both bodies are judged too. Where a kernel's lines stand in the user's program is no part of it.
+another one, both bodies are judged too. Where a kernel's lines stand in the user's program is no part of it. A record
+has of a kernel its name, digest, VMEM and cycles.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, listed, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
+from layoutproof.gating.amounts import amount
 from layoutproof.gating.array_classes import array_classes
 from layoutproof.gating.classes import layouts
-from layoutproof.gating.dump_record import Inside, KernelData, LayoutDemands, Verdicts, title
+from layoutproof.gating.compiled_program import Inside, KernelData, LayoutDemands, Verdicts, title
 from layoutproof.gating.kernel_regressions import bodies_in_words
 from layoutproof.gating.kernels import kernels
 from layoutproof.gating.matching import Match, Round, match
@@ -100,31 +102,36 @@ def _called(pair: Match[LayoutDemands]) -> list[Finding]:
     return found
 
 
+Seen = tuple[LayoutDemands, Inside | None]
+"""A kernel with what it is; None where only its digest is known."""
+
+
 def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> list[Finding]:
-    rounds: list[Round[LayoutDemands]] = [Round(lambda c: c.written, alike=True)]
+    rounds: list[Round[LayoutDemands]] = [Round(lambda c: (c.written, c.vmem, c.place), alike=True)]
     open_ = [pair for pair in match(before, after, rounds) if pair.old is None or pair.new is None]
     olds, news = [p.old for p in open_ if p.old], [p.new for p in open_ if p.new]
     if not open_:
         return []
-    rounds_seen: list[Round[tuple[LayoutDemands, Inside]]] = [
-        Round(lambda s: (*_around(s[0]), _json(s[1])), alike=True),
+    rounds_seen: list[Round[Seen]] = [
+        Round(lambda s: None if s[1] is None else (*_around(s[0]), _json(s[1])), alike=True),
         Round(lambda s: (s[0].base, s[0].op_name, s[0].result)),
         Round(lambda s: (s[0].base, s[0].op_name)),
-        Round(lambda s: s[1].digest or None, ordered=False),
+        Round(lambda s: s[1].digest or None if s[1] is not None else None, ordered=False),
         Round(lambda s: (s[0].op_name, s[0].result) if s[0].op_name else None, match_heuristic="by op_name and result"),
-        Round(lambda s: s[0].result, match_heuristic="by its result"),
+        Round(lambda s: s[0].result or None, match_heuristic="by its result"),
+        Round(lambda s: s[0].place or None, match_heuristic="by its name"),
     ]
     found = []
     for pair in match(seen(olds), seen(news), rounds_seen):
         if pair.old is not None and pair.new is not None:
-            if (*_around(pair.old[0]), _json(pair.old[1])) != (*_around(pair.new[0]), _json(pair.new[1])):
-                found += _kernel(pair.old, pair.new, pair.match_heuristic)
+            found += _kernel(pair.old, pair.new, pair.match_heuristic)
         elif pair.new is not None:
             custom, inside = pair.new
             why = "the program calls this kernel, which it did not"
             found.append(Finding("added", _subject(custom), why, line=custom.line))
-            found += _judged(None, custom, inside, "")
-            found += _bodies(None, pair.new, "")[0]
+            if inside is not None:
+                found += _judged(None, custom, inside, "")
+                found += _bodies(None, (custom, inside), "")[0]
         elif pair.old is not None:
             found.append(
                 Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more")
@@ -132,10 +139,39 @@ def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) ->
     return found
 
 
-def _kernel(
+def _kernel(old: Seen, new: Seen, match_heuristic: str) -> list[Finding]:
+    """The changes of one kernel."""
+    (one, before), (other, after) = old, new
+    if before is None or after is None:
+        return _by_digest(one, other, match_heuristic)
+    if (*_around(one), _json(before)) == (*_around(other), _json(after)):
+        return amount("vmem", f"VMEM of {_subject(other)}", one.vmem, other.vmem, "bytes")
+    return _by_contents((one, before), (other, after), match_heuristic)
+
+
+def _by_digest(one: LayoutDemands, other: LayoutDemands, match_heuristic: str) -> list[Finding]:
+    """The changes of a kernel whose contents are not known."""
+    subject, figures = _subject(other), dict[str, Any]()
+    vmem = amount("vmem", f"VMEM of {subject}", one.vmem, other.vmem, "bytes")
+    if one.written == other.written:
+        return vmem
+    # without cycles of the old one, as in older records, its text says that it changed
+    known = one.cycles is not None
+    cycles = amount("estimated_cycles", f"cycles of {subject}", one.cycles, other.cycles, "cycles") if known else []
+    why = "its text changed; a record has its digest alone: compare the compiled texts to have it proved"
+    if [each.question for each in vmem] == ["shrank"]:
+        # smaller blocks are more steps: less VMEM is reported with this cost, and is no gain by itself
+        why = f"it takes less VMEM, {vmem[0].reason}, and {why}; its steps and cycles: layoutproof kernels --compile"
+        figures, vmem = dict(vmem[0].figures), []
+    sides: dict[str, Any] = {"before": one.written, "after": other.written}
+    body = Finding("kernel_body", subject, why, figures=figures, match_heuristic=match_heuristic, **sides)
+    return [*cycles, *vmem, body]
+
+
+def _by_contents(
     old: tuple[LayoutDemands, Inside], new: tuple[LayoutDemands, Inside], match_heuristic: str
 ) -> list[Finding]:
-    """The changes of one kernel."""
+    """The changes of a kernel: what is around it, its grid and blocks, its body."""
     (one, before), (other, after) = old, new
     at: dict[str, Any] = {"line": other.line, "match_heuristic": match_heuristic}
     found = [*_called(Match(one, other, match_heuristic)), *_judged(before, other, after, match_heuristic)]
@@ -237,7 +273,7 @@ def _rule(why: str) -> str:
     return why.partition(":")[0]
 
 
-def seen(side: Sequence[LayoutDemands]) -> list[tuple[LayoutDemands, Inside]]:
+def seen(side: Sequence[LayoutDemands]) -> list[Seen]:
     """Each kernel with what it is."""
     from layoutproof.hlo import kernels as judge
     from layoutproof.pallas.from_mosaic.mosaic_calls import call_of
@@ -254,7 +290,7 @@ def seen(side: Sequence[LayoutDemands]) -> list[tuple[LayoutDemands, Inside]]:
         verdicts = tuple((f.verdict.value, _said(f)) for f in judge.check(custom.source, "", None))
         made.append(Inside(tuple(map(_mapping, read.kernels)), read.digest or custom.written, verdicts))
     answers = iter(made)
-    return [(c, next(answers) if c.inside is None else c.inside) for c in side]
+    return [(c, next(answers) if c.inside is None and c.source is not None else c.inside) for c in side]
 
 
 def _mapping(kernel: Kernel | Unmodelled) -> KernelData:
@@ -276,4 +312,4 @@ def _json(value: Inside) -> str:
 
 def _subject(custom: LayoutDemands) -> str:
     what = "kernel" if custom.target == TARGET else "custom call"
-    return f"{what} {title(shorten(custom.base, 60), custom.op_name)}"
+    return f"{what} {custom.place or title(shorten(custom.base, 60), custom.op_name)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, unknown
-from layoutproof.gating.dump_record import title
+from layoutproof.gating.compiled_program import title
 from layoutproof.gating.labels import InstructionLabel, Label, LabelledPair, Labels, Tuple, Value, commutes
 from layoutproof.gating.program import MOST_NESTED, DumpProgram
 from layoutproof.hlo.collectives import KINDS

@@ -19,9 +19,8 @@ from layoutproof.gating.rules import Rules
 from layoutproof.gating.states import File, here, unreadable
 
 if TYPE_CHECKING:
-    from layoutproof.gating.dump_record import DumpRecord
+    from layoutproof.gating.compiled_program import CompiledProgram
     from layoutproof.gating.specs import ReadSpec
-    from layoutproof.programs.record import Record
 
 _TITLE = "what is here against layoutproof.lock"
 
@@ -94,7 +93,7 @@ def of_texts(
     return judged(_TITLE, Task(_compare, items, relpaths, workers, progress), len(relpaths), judges, new_only)
 
 
-def _compare(item: tuple[ReadSpec | DumpRecord | Record | None, File | None, str, str, bool]) -> Compared:
+def _compare(item: tuple[ReadSpec | CompiledProgram | None, File | None, str, str, bool]) -> Compared:
     from layoutproof.gating.lock import drift
 
     old, file, relpath, library, same = item

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
 from layoutproof.gating.array_classes import HARMLESS, array_classes, bytes_of, resharded, same_sharding
-from layoutproof.gating.dump_record import DumpRecord, EntryValue
+from layoutproof.gating.compiled_program import CompiledProgram, EntryValue, title
 from layoutproof.hlotext.texts import arrays, element_text, logical
 
-R = TypeVar("R", bound=DumpRecord)
+R = TypeVar("R", bound=CompiledProgram)
 
 
-def aligned(before: R, after: DumpRecord) -> R:
+def aligned(before: R, after: CompiledProgram) -> R:
     """The old program with the positions that the new one gives to its parameters and results.
 
     Parameters that only the new one has are there with no shape; those that only the old one has come last. The
@@ -32,19 +32,20 @@ def aligned(before: R, after: DumpRecord) -> R:
     return before.reordered(parameters, results) if moved else before
 
 
-def entry(before: DumpRecord, after: DumpRecord) -> list[Finding]:
+def entry(before: CompiledProgram, after: CompiledProgram) -> list[Finding]:
     """Changes of parameters and results: their order, shapes and shardings. before: as `aligned` gives it."""
-    one_device = before.partitions == after.partitions == 1
+    one_device = all(set((side.devices or {}).values()) == {1} for side in (before, after))
     pairs = (("parameter", before.parameters, after.parameters), ("result", before.results, after.results))
     return [
         *(found for what, olds, news in pairs for found in (*_moved(what, olds, news), *_values(what, olds, news))),
         *(found for what, olds, news in pairs for found in _shardings(what, olds, news, one_device)),
+        *(found for what, olds, news in pairs for found in _replicated(what, olds, news)),
     ]
 
 
-def header(before: DumpRecord, after: DumpRecord) -> list[Finding]:
+def header(before: CompiledProgram, after: CompiledProgram) -> list[Finding]:
     """Changes of the rest of a module's first line. before: as `aligned` gives it."""
-    return [*_devices(before, after), *_schedule(before, after), *donations(before, after)]
+    return [*_devices(before, after), *_schedule(before, after), *_donations(before, after)]
 
 
 def _paired(olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Sequence[EntryValue]:
@@ -154,24 +155,36 @@ def _shardings(
         yield from (replace(f, line=new.line, subject=subject) for f in resharded(old, new))
 
 
-def _devices(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
-    for what in ("partitions", "replicas"):
-        old, new = getattr(before, what), getattr(after, what)
+def _replicated(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) -> Iterator[Finding]:
+    """Parameters, or results, of which each element is on more devices."""
+    for old, new in zip(olds, news, strict=False):
+        if old.copies is not None and new.copies is not None and new.copies > old.copies:
+            why = f"each element is on {new.copies} devices now, on {old.copies} before"
+            sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
+            subject = f"{what} {title(str(new.number), new.name)}"
+            yield Finding("replicated", subject, why, figures={"bytes": bytes_of(new.shape)}, **sides)
+
+
+def _devices(before: CompiledProgram, after: CompiledProgram) -> Iterator[Finding]:
+    olds, news = before.devices or {}, after.devices or {}
+    for what in news:
+        old, new = olds.get(what, 1), news[what]
         if old != new:
             why = f"the program runs on {new} {what} now, on {old} before"
             yield Finding("devices", f"number of {what}", why, before=str(old), after=str(new), line=after.line)
 
 
-def _schedule(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
-    if before.scheduled and not after.scheduled:
+def _schedule(before: CompiledProgram, after: CompiledProgram) -> Iterator[Finding]:
+    if before.scheduled and after.scheduled is False:
         why = "the text is not scheduled any more, so its layouts may not be those that run"
         yield Finding("unscheduled", "module", why, before="is_scheduled=true", line=after.line)
 
 
-def donations(before: DumpRecord, after: DumpRecord) -> Iterator[Finding]:
+def _donations(before: CompiledProgram, after: CompiledProgram) -> Iterator[Finding]:
     """Changes of donated buffers. before: as `aligned` gives it."""
-    for number, index in sorted({*before.donations, *after.donations}):
-        old, new = (p.donations.get((number, index), "") for p in (before, after))
+    ours, theirs = before.donations or {}, after.donations or {}
+    for number, index in sorted({*ours, *theirs}):
+        old, new = (side.get((number, index), "") for side in (ours, theirs))
         if old == new or number >= min(len(before.parameters), len(after.parameters)):
             continue  # a parameter that only one side has is a change of the entry's shapes
         own = after.parameters[number]

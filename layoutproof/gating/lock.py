@@ -24,10 +24,10 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
 from layoutproof.gating import records
-from layoutproof.gating.dump_record import DumpRecord
+from layoutproof.gating.compiled_program import CompiledProgram
 from layoutproof.gating.lock_head import HEAD, paths_of
 from layoutproof.gating.lock_programs import Line, lines_of, program_of
-from layoutproof.gating.lock_programs import drift as of_dump
+from layoutproof.gating.lock_programs import drift as of_program
 from layoutproof.gating.report import Compared, of_specs
 from layoutproof.gating.specs import Claimed, Named, ReadSpec, about_code, compare, read
 from layoutproof.gating.states import File, unreadable
@@ -73,12 +73,12 @@ def write(files: Iterable[File], paths: Sequence[str]) -> str:
     return "\n".join([f"{HEAD} {json.dumps(list(paths))}", *sorted(lines)]) + "\n"
 
 
-def locked(text: str, file: str) -> dict[str, ReadSpec | DumpRecord | Record]:
+def locked(text: str, file: str) -> dict[str, ReadSpec | CompiledProgram]:
     """The locked state: relpath -> what was in that file. LayoutError with the line for what `write` never writes."""
     paths_of(text, file)
     specs: dict[str, ReadSpec] = {}
     dumps: dict[str, list[Line]] = {}
-    programs: dict[str, Record] = {}
+    programs: dict[str, CompiledProgram] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if number == 1 or not line.strip():
             continue
@@ -89,7 +89,7 @@ def locked(text: str, file: str) -> dict[str, ReadSpec | DumpRecord | Record]:
             if not isinstance(relpath, str):
                 raise TypeError(relpath)
             if kind == "record":
-                programs[relpath] = read_record(value, file)
+                programs[relpath] = records.program_of(read_record(value, file))
                 continue
             if kind in _OF_DUMPS:
                 program_of([(kind, what, value)])
@@ -124,7 +124,7 @@ class Lock:
     """
 
     calls: Mapping[str, ReadSpec] = field(default_factory=dict)
-    programs: Mapping[str, DumpRecord | Record] = field(default_factory=dict)
+    programs: Mapping[str, CompiledProgram] = field(default_factory=dict)
     records: Mapping[str, Mapping[str, Record]] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, Kept]] = field(default_factory=dict)
     verdicts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -144,13 +144,13 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
         why = f"the old lock file cannot be read: {why}"
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, ReadSpec] = {}
-    programs: dict[str, DumpRecord | Record] = {}
+    programs: dict[str, CompiledProgram] = {}
     records_: dict[str, Mapping[str, Record]] = {}
     values: dict[str, Mapping[str, Kept]] = {}
     verdicts: dict[str, Mapping[str, str]] = {}
     for relpath, what in locked_.items():
         name = PurePath(os.path.relpath(os.path.join("/", folder, relpath), os.path.join("/", start))).as_posix()
-        if isinstance(what, DumpRecord | Record):
+        if isinstance(what, CompiledProgram):
             programs[name] = what
             continue
         records_[name] = what.records
@@ -163,17 +163,15 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
 
 
 def drift(
-    old: ReadSpec | DumpRecord | Record | None, file: File | None, relpath: str, library: str = "", same: bool = False
+    old: ReadSpec | CompiledProgram | None, file: File | None, relpath: str, library: str = "", same: bool = False
 ) -> Compared:
     """The changes in one file since the lock was written, and the gate's rules that it has now.
 
     library: the path of a libtpu that compiles the programs that it names.  same: whether they are to compute what they
     did.
     """
-    if isinstance(old, Record) or (file is not None and file.is_program):
-        return Compared(tuple(records.drift(old if isinstance(old, Record) else None, file, relpath)))
-    if isinstance(old, DumpRecord) or (file is not None and file.is_dump):
-        return Compared(tuple(of_dump(old if isinstance(old, DumpRecord) else None, file, relpath, same)))
+    if isinstance(old, CompiledProgram) or (file is not None and (file.is_program or file.is_dump)):
+        return Compared(tuple(of_program(old if isinstance(old, CompiledProgram) else None, file, relpath, same)))
     new = None if file is None else read(file.data, file.path)
     traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)

@@ -13,12 +13,13 @@ from typing import Any
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.finding import Finding
+from layoutproof.gating import records
 from layoutproof.gating.array_classes import bytes_of
 from layoutproof.gating.causes import under_causes
-from layoutproof.gating.custom_calls import of_body, seen
-from layoutproof.gating.dump_record import (
+from layoutproof.gating.compiled_changes import changes
+from layoutproof.gating.compiled_program import (
     BitcastPair,
-    DumpRecord,
+    CompiledProgram,
     EntryValue,
     Exchange,
     Inside,
@@ -26,12 +27,13 @@ from layoutproof.gating.dump_record import (
     LayoutDemands,
     Verdicts,
 )
+from layoutproof.gating.custom_calls import of_body, seen
 from layoutproof.gating.entry import aligned
 from layoutproof.gating.functions import unknown
 from layoutproof.gating.labels import computes
 from layoutproof.gating.placed import gone_or_new, placed
 from layoutproof.gating.program import DumpProgram, read
-from layoutproof.gating.program_changes import changes, read_and_audited
+from layoutproof.gating.program_changes import read_and_audited
 from layoutproof.gating.states import File
 from layoutproof.hlo.collectives import CollectiveText
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
@@ -54,7 +56,8 @@ def lines_of(file: File) -> list[Line]:
     lines += [("copy", list(copy), count) for copy, count in copies.items()]
     casts = Counter((source, target) for source, target, *_ in program.bitcasts)
     lines += [("bitcast", list(pair), count) for pair, count in casts.items()]
-    lines.append(("module", "runs", [program.partitions, program.replicas, program.scheduled]))
+    devices = program.devices
+    lines.append(("module", "runs", [devices["partitions"], devices["replicas"], program.scheduled]))
     if any(each.base for each in program.parameters) or program.results:
         lines.append(("computes", "labels", computes(program)))
     lines += [("donation", [number, list(index)], words) for (number, index), words in program.donations.items()]
@@ -64,6 +67,7 @@ def lines_of(file: File) -> list[Line]:
     lines += [("call", _called(each), count) for each, count in calls.items()]
     kernels = [each for each in program.customs if each.target == KERNEL]
     for each, inside in seen(kernels):
+        assert inside is not None
         said = [[list(pair) for pair in pairs] for pairs in (inside.verdicts, of_body(each, inside) or ())]
         value = [each.written, inside.digest, list(inside.kernels), *said]
         lines.append(("kernel", _called(each), value))
@@ -126,46 +130,61 @@ def _times(count: object) -> range:
     return range(_whole(count))
 
 
-def program_of(lines: Sequence[Line]) -> DumpRecord:
-    """The record of a dump that was locked. ValueError, TypeError, KeyError for other lines."""
-    program = DumpRecord("locked")
-    given = sorted((line for line in lines if line[0] in ("parameter", "result")), key=lambda line: int(line[1]))
-    for kind, number, value in given:
+def program_of(lines: Sequence[Line]) -> CompiledProgram:
+    """The program of a dump that was locked. ValueError, TypeError, KeyError for other lines."""
+    entry: dict[str, list[EntryValue]] = {"parameter": [], "result": []}
+    devices, scheduled, computed_ = dict[str, int](), False, ""
+    donations: dict[tuple[int, tuple[int, ...]], str] = {}
+    exchanges, customs = list[Exchange](), list[LayoutDemands]()
+    copies, bitcasts = list[LayoutCopy](), list[BitcastPair]()
+    for kind, what, value in lines:
         if kind == "result":
-            program.results.append(EntryValue(int(number), str(value)))
-        else:
+            entry[kind].append(EntryValue(int(what), str(value)))
+        elif kind == "parameter":
             shape, sharding, op_name = map(str, value)
-            program.parameters.append(EntryValue(int(number), shape, sharding, op_name, f"parameter{number}", 0))
-    program.unsaid = all(line[0] != "module" for line in lines)
-    for kind, what, count in lines:
-        if kind == "module":
-            program.partitions, program.replicas = map(_whole, count[:2])
-            program.scheduled = bool(count[2])
+            entry[kind].append(EntryValue(int(what), shape, sharding, op_name, f"parameter{what}", 0))
+        elif kind == "module":
+            devices = dict(zip(("partitions", "replicas"), map(_whole, value[:2]), strict=True))
+            scheduled = bool(value[2])
         elif kind == "computes":
-            program.computes = _texts(count)[0]
+            computed_ = _texts(value)[0]
         elif kind == "donation":
-            program.donations[_whole(what[0]), tuple(map(_whole, what[1]))] = _texts(count)[0]
+            donations[_whole(what[0]), tuple(map(_whole, what[1]))] = _texts(value)[0]
         elif kind == "collective":
-            program.exchanges += [_exchange(what) for _ in _times(count)]
+            exchanges += [_exchange(what) for _ in _times(value)]
         elif kind == "call":
-            program.customs += [_custom(what) for _ in _times(count)]
+            customs += [_custom(what) for _ in _times(value)]
         elif kind == "kernel":
-            program.customs.append(_custom(what, count))
+            customs.append(_custom(what, value))
         elif kind == "copy":
             base, op_name, source, target, parameter = what
             base, op_name, source, target = _texts(base, op_name, source, target)
             copy = LayoutCopy(source, target, bytes_of(target), int(parameter), base, op_name)
-            program.copies += [copy for _ in _times(count)]
+            copies += [copy for _ in _times(value)]
         elif kind == "bitcast":
             source, target = _texts(*what)
-            program.bitcasts += [BitcastPair(source, target) for _ in _times(count)]
-    return program
+            bitcasts += [BitcastPair(source, target) for _ in _times(value)]
+    # an earlier version kept nothing of these
+    said = bool(devices)
+    return CompiledProgram(
+        "locked",
+        devices=devices if said else None,
+        scheduled=scheduled if said else None,
+        donations=donations if said else None,
+        parameters=sorted(entry["parameter"], key=lambda each: each.number),
+        results=sorted(entry["result"], key=lambda each: each.number),
+        exchanges=exchanges if said else None,
+        customs=customs if said else None,
+        copies=copies,
+        bitcasts=bitcasts,
+        computes=computed_,
+    )
 
 
-def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
-    """The changes in one dump since the lock was written. same: whether it has to compute the same."""
-    if file is None:
-        return placed([gone_or_new(False, relpath)], relpath, relpath)
+def drift(old: CompiledProgram | None, file: File | None, relpath: str, same: bool = False) -> list[Finding]:
+    """The changes in one dump or record since the lock was written. same: whether a dump has to compute the same."""
+    if file is None or file.is_program:
+        return records.drift(old, file, relpath)
     after, errors = read_and_audited(file)
     found = [gone_or_new(True, relpath)] if old is None else under_causes(changes(aligned(old, after), after), after)
     if old is not None and not errors:
@@ -173,7 +192,7 @@ def drift(old: DumpRecord | None, file: File | None, relpath: str, same: bool = 
     return placed([*errors, *found], relpath, file.path)
 
 
-def _computed(old: DumpRecord, new: DumpProgram, same: bool) -> list[Finding]:
+def _computed(old: CompiledProgram, new: DumpProgram, same: bool) -> list[Finding]:
     """The computed values: a lock file has their labels, and no text whose values could be compared."""
     now = computes(new)
     known = old.computes.partition(":")[0] == now.partition(":")[0] != ""

@@ -1,4 +1,4 @@
-"""An HLO module as the gate reads it: its record (`dump_record`), and every instruction.
+"""An HLO dump as the gate reads it: what is compared of every program (`compiled_program`), and every instruction.
 
 Read by the same reader as the audit's (`hlo`).
 """
@@ -16,9 +16,9 @@ from typing import NamedTuple, Self
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.gating.array_classes import bytes_of
-from layoutproof.gating.dump_record import (
+from layoutproof.gating.compiled_program import (
     BitcastPair,
-    DumpRecord,
+    CompiledProgram,
     EntryValue,
     Exchange,
     LayoutCopy,
@@ -96,16 +96,22 @@ class DumpInstruction(NamedTuple):
         return ".".join(parts)
 
 
-@dataclass(slots=True)
-class DumpProgram(DumpRecord):
-    """A module as far as it could be read: its record, and every instruction.
+@dataclass(frozen=True, slots=True)
+class DumpProgram(CompiledProgram):
+    """A dump as far as it could be read: the compiled program, of which it says everything, and every instruction.
 
     errors: mistakes in the text.  named: computation -> name -> instruction, in the order of the text.
+    by_opcode: the same instructions by opcode.
     """
 
-    errors: list[LayoutError] = field(default_factory=list)
-    named: dict[str, dict[str, DumpInstruction]] = field(default_factory=dict)
-    _by_opcode: dict[str, list[DumpInstruction]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    devices: Mapping[str, int] = field(default_factory=dict)
+    donations: Mapping[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
+    exchanges: Sequence[Exchange] = ()
+    customs: Sequence[LayoutDemands] = ()
+    bitcasts: Sequence[BitcastPair] = ()
+    errors: Sequence[LayoutError] = ()
+    named: Mapping[str, Mapping[str, DumpInstruction]] = field(default_factory=dict)
+    by_opcode: Mapping[str, Sequence[DumpInstruction]] = field(default_factory=dict)
 
     def reordered(self, parameters: Sequence[EntryValue], results: Sequence[EntryValue]) -> Self:
         """The same with its parameters in another order, those of its entry too."""
@@ -116,17 +122,12 @@ class DumpProgram(DumpRecord):
                 name: each._replace(number=numbers.get(each.number, each.number)) if each.number >= 0 else each
                 for name, each in self.named[computation].items()
             }
-        return replace(DumpRecord.reordered(self, parameters, results), named=named)
+        moved = CompiledProgram.reordered(self, parameters, results)
+        return replace(moved, named=named, by_opcode=_by_opcode(named))
 
-    def of(self, *opcodes: str) -> list[DumpInstruction]:
-        """Those of some opcodes, in the order of the text. Once the program is read: all are looked at once."""
-        if not self._by_opcode:
-            by_opcode = defaultdict[str, list[DumpInstruction]](list)
-            for inside in self.named.values():
-                for each in inside.values():
-                    by_opcode[each.opcode].append(each)
-            self._by_opcode = by_opcode
-        found = [each for opcode in opcodes for each in self._by_opcode.get(opcode, ())]
+    def of(self, *opcodes: str) -> Sequence[DumpInstruction]:
+        """Those of some opcodes, in the order of the text."""
+        found = [each for opcode in opcodes for each in self.by_opcode.get(opcode, ())]
         return found if len(opcodes) == 1 else sorted(found, key=lambda each: each.line)
 
     @property
@@ -168,12 +169,23 @@ class DumpProgram(DumpRecord):
         return found._replace(opcode="get-tuple-element", shape=shape, operands=(name,)) if shape else None
 
 
-def read(data: bytes, file: str) -> DumpProgram:
-    """A module from its text. Mistakes are in `errors`, with their lines; the text before them is kept."""
-    program = DumpProgram()
-    for _ in recorded(events(lines_of(data), file), program, file):
+def _by_opcode(named: Mapping[str, Mapping[str, DumpInstruction]]) -> dict[str, list[DumpInstruction]]:
+    found = defaultdict[str, list[DumpInstruction]](list)
+    for inside in named.values():
+        for each in inside.values():
+            found[each.opcode].append(each)
+    return dict(found)
+
+
+def read(data: bytes, file: str, earlier: DumpProgram | None = None) -> DumpProgram:
+    """A module from its text. Mistakes are in `errors`, with their lines; the text before them is kept.
+
+    earlier: as of `DumpReader`.
+    """
+    reader = DumpReader(file, earlier)
+    for _ in reader.through(events(lines_of(data), file)):
         pass
-    return program
+    return reader.program()
 
 
 def lines_of(data: bytes) -> Iterator[str]:
@@ -181,36 +193,24 @@ def lines_of(data: bytes) -> Iterator[str]:
     return io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace")
 
 
-def recorded(
-    given: Iterable[Event], program: DumpProgram, file: str, earlier: DumpProgram | None = None
-) -> Iterator[Event]:
-    """The events themselves, for further readers; those of one module also go into `program`.
+class DumpReader:
+    """The state between two events of a dump. over: the one module that a file holds has ended, or is wrong.
 
     earlier: a program whose texts are used again where they are equal, so that memory has them once.
     """
-    reader = _Reader(program, file, earlier or DumpProgram())
-    for event in given:
-        yield event
-        if not reader.over:
-            if type(event) is module.Instruction:
-                reader.instruction(event)
-            else:
-                reader.take(event)
-    reader.end()
-
-
-class _Reader:
-    """The state between two events. over: the one module that a file holds has ended, or is wrong."""
 
     __slots__ = (
-        *("bodies", "body", "callers", "computation", "declared", "earlier", "entry", "file", "header", "inside"),
-        *("linked", "over", "program", "root", "texts", "were"),
+        *("bodies", "body", "callers", "computation", "customs", "declared", "earlier", "entry", "errors", "file"),
+        *("header", "inside", "linked", "named", "over", "root", "texts", "were"),
     )
 
-    def __init__(self, program: DumpProgram, file: str, earlier: DumpProgram) -> None:
-        self.program, self.file, self.earlier = program, file, earlier
+    def __init__(self, file: str, earlier: DumpProgram | None = None) -> None:
+        self.file, self.earlier = file, earlier or DumpProgram()
         self.computation, self.entry, self.root, self.over = "", False, "", False
-        self.inside, self.were = dict[str, DumpInstruction](), dict[str, DumpInstruction]()
+        self.errors, self.customs = list[LayoutError](), list[LayoutDemands]()
+        self.named = dict[str, dict[str, DumpInstruction]]()
+        self.inside: dict[str, DumpInstruction] = {}
+        self.were: Mapping[str, DumpInstruction] = {}
         self.texts = dict[str, str]()
         self.body = list[str]()
         self.header = Header("")
@@ -219,21 +219,36 @@ class _Reader:
         self.linked: list[tuple[module.Instruction, str]] = []
         self.declared: tuple[Sequence[str], Sequence[str]] = ((), ())
 
+    def through(self, given: Iterable[Event]) -> Iterator[Event]:
+        """The events themselves, for further readers; those of one module are read."""
+        for event in given:
+            yield event
+            if not self.over:
+                if type(event) is module.Instruction:
+                    self.instruction(event)
+                else:
+                    self.take(event)
+
     def take(self, event: Event) -> None:
         """Reads an event that is no instruction."""
-        program = self.program
         if isinstance(event, ComputationBegin):
             self.computation, self.entry = event.name, event.entry
-            self.inside = program.named.setdefault(event.name, {})
+            self.inside = self.named.setdefault(event.name, {})
             self.were = self.earlier.named.get(event.name, {})
             self.body = self.bodies.setdefault(event.name, [])
         elif isinstance(event, Header):
-            if program.name:
+            if self.header.line:
                 problem = f"a second module, {shorten(event.name, 60)!r}: one file holds one"
                 self._wrong(LayoutError(problem, file=self.file, line=event.line))
                 return
             self.header = event
-            self._interface(event)
+            try:
+                declared = event.entry_layout()
+            except LayoutError as error:
+                self.errors.append(error.at(self.file, event.line))
+                return
+            if declared is not None:
+                self.declared = declared[0], list(arrays(declared[1]))
         elif isinstance(event, LayoutError):
             self._wrong(event)
         elif not isinstance(event, End | ModuleEnd):
@@ -241,7 +256,7 @@ class _Reader:
             self._wrong(LayoutError(problem, file=self.file, line=event.line))
 
     def _wrong(self, error: LayoutError) -> None:
-        self.program.errors.append(error)
+        self.errors.append(error)
         self.over = True
 
     def instruction(self, of: module.Instruction) -> None:
@@ -281,7 +296,7 @@ class _Reader:
         if opcode in OPCODES:
             self.linked.append((of, computation))
         elif opcode == "custom-call":
-            self.program.customs.append(_custom(of, found))
+            self.customs.append(_custom(of, found))
 
     def _calls(self, of: module.Instruction) -> tuple[str, tuple[str, ...], str]:
         """(The computation that it inlines, those that it runs, its attributes as text)."""
@@ -302,21 +317,32 @@ class _Reader:
         here = self.inside
         return tuple([here[each].name if each in here else each for each in operands])
 
-    def end(self) -> None:
-        """Completes the record once everything was read."""
-        program = self.program
-        entered = program.entered
+    def program(self) -> DumpProgram:
+        """The program, once everything was read."""
+        of, found = self.header, DumpProgram(errors=self.errors, named=self.named, by_opcode=_by_opcode(self.named))
+        entered = found.entered
         shapes, results = self.declared
         if not shapes and not results:
             shapes, results = [i.shape for i in sorted(entered, key=lambda i: i.number)], list(arrays(self.root))
         known = {i.number: i for i in entered}
-        program.parameters = [_parameter(k, shape, known.get(k)) for k, shape in enumerate(shapes)]
-        program.results = [EntryValue(k, shape) for k, shape in enumerate(results)]
-        self._exchanges()
-        program.copies, program.bitcasts = list(relayouts(program)), list(_bitcasts(program))
+        read = of.line > 0
+        return replace(
+            found,
+            name=(of.name or "module") if read else "",
+            line=of.line if read else 1,
+            devices={"partitions": of.partitions, "replicas": of.replicas},
+            scheduled=of.scheduled,
+            donations=of.donations(),
+            parameters=[_parameter(k, shape, known.get(k)) for k, shape in enumerate(shapes)],
+            results=[EntryValue(k, shape) for k, shape in enumerate(results)],
+            exchanges=self._exchanges(found),
+            customs=self.customs,
+            copies=list(relayouts(found)),
+            bitcasts=list(_bitcasts(found)),
+        )
 
-    def _exchanges(self) -> None:
-        program = self.program
+    def _exchanges(self, program: DumpProgram) -> list[Exchange]:
+        exchanges = []
         channels = Counter(_channel(of) for of, _ in self.linked)
         for of, computation in self.linked:
             own = program.named[computation][of.name]
@@ -335,21 +361,8 @@ class _Reader:
                 self._depth(computation),
                 not _channel(of) or channels[_channel(of)] == 1,
             )
-            program.exchanges.append(exchange)
-
-    def _interface(self, header: Header) -> None:
-        """Reads the first line."""
-        program = self.program
-        program.name, program.line = header.name or "module", header.line
-        program.replicas, program.partitions, program.scheduled = header.replicas, header.partitions, header.scheduled
-        program.donations = header.donations()
-        try:
-            declared = header.entry_layout()
-        except LayoutError as error:
-            program.errors.append(error.at(self.file, header.line))
-            return
-        if declared is not None:
-            self.declared = declared[0], list(arrays(declared[1]))
+            exchanges.append(exchange)
+        return exchanges
 
     def _depth(self, computation: str, seen: tuple[str, ...] = ()) -> int:
         """How many loops run a computation, within one another."""
@@ -411,9 +424,11 @@ def relayouts(program: DumpProgram) -> Iterator[LayoutCopy]:
         if operand is None or operand.shape == target:
             continue
         source, target = without_space(operand.shape), without_space(target)
-        if source != target and move(source, target).kind in ("relayout", "unknown"):
+        moved = move(source, target) if source != target else None
+        if moved is not None and moved.kind in ("relayout", "unknown"):
             number, where = _copied(program, operand, called), (what.computation, what.name)
-            yield LayoutCopy(source, target, bytes_of(target), number, what.base, what.op_name, what.line, where)
+            copy = LayoutCopy(source, target, bytes_of(target), number, what.base, what.op_name, what.line, where)
+            yield replace(copy, reason=moved.reason) if moved.kind == "unknown" else copy
 
 
 def _copied(program: DumpProgram, operand: DumpInstruction | None, called: Mapping[str, DumpInstruction]) -> int:

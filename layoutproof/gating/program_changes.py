@@ -1,4 +1,4 @@
-"""Changes between two HLO dumps: of their records (`changes`), of every instruction's layout, of computed values.
+"""Changes between two HLO dumps: `compiled_changes`, of every instruction's layout, and of computed values.
 
 Instructions are matched by their properties (opcode, name without its number, metadata op_name, logical shape) and
 never by their number, which changes from run to run; where that leaves several possible, the match says that it is a
@@ -11,35 +11,28 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.finding import Finding, unknown, wrong_input
-from layoutproof.core.result import Verdict
-from layoutproof.gating.array_classes import HARMLESS, array_classes
+from layoutproof.core.finding import Finding, wrong_input
+from layoutproof.gating.array_classes import array_classes
 from layoutproof.gating.causes import under_causes
-from layoutproof.gating.custom_calls import customs
+from layoutproof.gating.compiled_changes import changes
+from layoutproof.gating.compiled_program import title
 from layoutproof.gating.dataflow import dataflow
-from layoutproof.gating.dump_record import DumpRecord, LayoutCopy, title
-from layoutproof.gating.entry import aligned, entry, header
-from layoutproof.gating.exchanges import exchanges
+from layoutproof.gating.entry import aligned
 from layoutproof.gating.first_change import CAUSED, caused, changed
 from layoutproof.gating.folding import unfolded
 from layoutproof.gating.labels import LabelledPair
-from layoutproof.gating.lock_head import RENEW
 from layoutproof.gating.matching import Round, match
 from layoutproof.gating.placed import gone_or_new, placed
-from layoutproof.gating.program import DumpInstruction, DumpProgram, lines_of, move, read, recorded
+from layoutproof.gating.program import DumpInstruction, DumpProgram, DumpReader, lines_of, read
 from layoutproof.gating.states import File
 from layoutproof.gating.text_rows import text_rows
-from layoutproof.hlo import bitcasts
 from layoutproof.hlo.audit import audit_events
-from layoutproof.hlo.bitcasts import REORDERING, BitcastAnswer
 from layoutproof.hlo.collectives import OPCODES
 from layoutproof.hlo.consistency import ELEMENTWISE
 from layoutproof.hlo.gc_pause import gc_disabled
-from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.texts import arrays, logical
 
@@ -128,9 +121,9 @@ def read_and_audited(file: File, before: DumpProgram | None = None) -> tuple[Dum
 
     before: the program that it is compared with, whose texts are used again.
     """
-    program = DumpProgram()
-    given = recorded(events(lines_of(file.data), file.path), program, file.path, before)
-    found = audit_events(given, file.path, contradictions_only=True)
+    reader = DumpReader(file.path, before)
+    found = audit_events(reader.through(events(lines_of(file.data), file.path)), file.path, contradictions_only=True)
+    program = reader.program()
     errors = program.errors or found.errors
     if errors:
         return program, list(map(_mistake, errors))
@@ -139,106 +132,6 @@ def read_and_audited(file: File, before: DumpProgram | None = None) -> tuple[Dum
         sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
         wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
     return program, wrong
-
-
-def changes(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """Everything that changed. before: as `entry.aligned` gives it."""
-    found = [*entry(before, after), *_copies(before, after), *_bitcasts(before, after)]
-    if before.unsaid:
-        why = "the lock file says nothing of donation, devices, collectives, custom calls and kernels"
-        return [*found, unknown("dump", f"{why}; write it anew with: {RENEW}")]
-    found += [*header(before, after), *exchanges(before.exchanges, after.exchanges)]
-    return found + customs(before.customs, after.customs)
-
-
-def _copies(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """New and vanished copies that change a layout; of an entry parameter, it is copied at every call."""
-
-    def key(copy: LayoutCopy) -> Hashable:
-        return (copy.source, copy.target, copy.parameter)
-
-    rounds: list[Round[LayoutCopy]] = [
-        Round(lambda c: (key(c), c.where), alike=True),
-        Round(lambda c: (key(c), c.op_name, c.base), alike=True),
-        Round(key, alike=True),
-    ]
-    open_ = [p for p in match(before.copies, after.copies, rounds) if p.old is None or p.new is None]
-    # between layouts that are only written otherwise, a copy is the old one
-    written: Round[LayoutCopy] = Round(lambda c: (logical(c.source), logical(c.target), c.parameter, c.op_name))
-    found = []
-    for pair in match([p.old for p in open_ if p.old], [p.new for p in open_ if p.new], [written]):
-        if pair.old is not None and pair.new is not None:
-            if not _respelled((pair.old.source, pair.old.target), (pair.new.source, pair.new.target)):
-                found += [_copy(pair.new, fresh=True), _copy(pair.old, fresh=False)]
-        elif pair.new is not None:
-            found.append(_copy(pair.new, fresh=True))
-        elif pair.old is not None:
-            found.append(_copy(pair.old, fresh=False))
-    return found
-
-
-def _copy(copy: LayoutCopy, fresh: bool) -> Finding:
-    kind = ("relaid_parameter" if copy.parameter >= 0 else "new_copy") if fresh else "vanished_copy"
-    whose = f"parameter {copy.parameter}" if copy.parameter >= 0 else title(copy.base, copy.op_name)
-    verb = "copies" if fresh else "no longer copies"
-    why = f"the program {verb} {copy.size} bytes from {copy.source} to {copy.target}"
-    sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": copy.line if fresh else 0}
-    judged = move(copy.source, copy.target)
-    if fresh and judged.kind == "unknown":
-        return unknown(f"copy of {whose}", f"{why}: {judged.reason}", **sides)
-    return Finding(kind, f"copy of {whose}", why, figures={"bytes": copy.size}, **sides)
-
-
-@lru_cache(maxsize=4096)
-def _cast(source: str, target: str) -> BitcastAnswer:
-    """The audit's answer on a bitcast between two shapes."""
-    try:
-        return bitcasts.judge(read_array(source), read_array(target))
-    except LayoutError as error:
-        return BitcastAnswer(Verdict.UNKNOWN, "", error.problem)
-
-
-def _bitcasts(before: DumpRecord, after: DumpRecord) -> list[Finding]:
-    """Bitcasts between layouts that the old program did not have, as the audit judges them."""
-    known = {(source, target) for source, target, *_ in before.bitcasts}
-    gone = known - {(source, target) for source, target, *_ in after.bitcasts}
-    found = []
-    for source, target, named, line in after.bitcasts:
-        if (source, target) in known:
-            continue
-        known.add((source, target))
-        if any(_respelled(pair, (source, target)) for pair in gone):
-            continue
-        cast = _cast(source, target)
-        if cast.verdict is Verdict.PROVED and cast.how != REORDERING:
-            continue
-        kind = {Verdict.UNKNOWN: "unknown", Verdict.REFUTED: "bitcast_refuted", Verdict.PROVED: "reordered"}[
-            cast.verdict
-        ]
-        if kind == "reordered" and any(_instead(pair, (source, target)) for pair in gone):
-            kind = "moved"
-        sides: dict[str, Any] = {"before": source, "after": target, "line": line, "decided_by": cast.decided_by}
-        verdict = Verdict.UNKNOWN if cast.verdict is Verdict.UNKNOWN else Verdict.REFUTED
-        found.append(
-            Finding(kind, f"bitcast {named}", cast.reason, counterexample=cast.element, verdict=verdict, **sides)
-        )
-    return found
-
-
-def _respelled(old: tuple[str, str], new: tuple[str, str]) -> bool:
-    """Whether two pairs of shapes are the same ones, written otherwise."""
-    return all(
-        one == other
-        or (logical(one) == logical(other) and all(f.question in HARMLESS for f in array_classes(one, other)))
-        for one, other in zip(old, new, strict=True)
-    )
-
-
-def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
-    """Whether a bitcast that reordered nothing had one side of this one, and on the other the same array."""
-    if _cast(*old).how == REORDERING:
-        return False
-    return any(old[k] == new[k] and logical(old[1 - k]) == logical(new[1 - k]) for k in (0, 1))
 
 
 def _otherwise(found: Sequence[Finding], flow: LabelledPair) -> list[Finding]:

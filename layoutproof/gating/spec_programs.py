@@ -23,6 +23,7 @@ from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.gating import program_changes, records
 from layoutproof.gating.classes import text_of
+from layoutproof.gating.compiled_changes import lowered
 from layoutproof.gating.dataflow import COMPUTED
 from layoutproof.gating.first_change import CAUSED, SourceRow, caused, changed, rows_of
 from layoutproof.gating.folding import unfolded
@@ -357,7 +358,7 @@ def _differences(first: Made | Finding | Record, second: Made | Finding, across:
         if (each.question in _OF_RECORDS or each.verdict is Verdict.UNKNOWN)
         and (each.question, each.subject) not in told
     ]
-    return found if found or first.text == second.text else records.lowered(first.record, second.record)
+    return found if found or first.text == second.text else lowered(first.record.made, second.record.made)
 
 
 def _caused(found: Sequence[Finding], first: Made, second: Made, place: str) -> list[Finding]:

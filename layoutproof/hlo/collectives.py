@@ -48,6 +48,18 @@ class CollectiveText:
         return self.kind in REDUCTIONS
 
 
+def read_back(kind: str, text: str) -> CollectiveText:
+    """What `str` of one has printed, read back. kind: its opcode without `-start`.
+
+    >>> one = CollectiveText("reduce-scatter", "{0,1}", "dimensions={0}", "add parameter parameter")
+    >>> read_back("reduce-scatter", str(one)) == one
+    True
+    """
+    rest, _, over = text.removeprefix(kind).partition(" over ")
+    along, _, reduction = rest.partition(" reduced by ")
+    return CollectiveText(kind, over, along.strip(), reduction)
+
+
 def collective(of: Instruction, header: Header, bodies: Mapping[str, str]) -> CollectiveText:
     """The collective of an instruction of `OPCODES`. bodies: the operations of each computation, for its reduction.
 

@@ -10,7 +10,7 @@ orders is looked at, and the count that stands in an answer is of all orders cov
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import factorial, prod
 
 from layoutproof.core.errors import BudgetExceeded, LayoutError
@@ -24,18 +24,20 @@ MOST_NAMES = 16
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A layout and the bytes that it takes, padding included."""
+    """A layout and the bytes that it takes, padding included. values: of the variables in its tiles."""
 
     layout: XlaLayout
     bytes: int
+    values: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayAnswer:
-    """best: one layout per class of orders, fewest bytes first; of equal ones the compiler's default, then row-major.
+    """best: all choices, fewest bytes first. Of orders one layout per class, of equal ones the compiler's default, then
+    row-major; of tiles, whose variables have values, of equal ones the larger tile.
 
-    given: the layout that was written beside the shape, None where none was.  unpadded: bytes of the elements.
-    covered: orders of dimensions, all of them.
+    default: the compiler's own layout.  given: the layout that was written beside the shape, None where none was.
+    unpadded: bytes of the elements.  covered: orders of dimensions, or choices of tiles, all of them.
     """
 
     default: Sized
@@ -84,24 +86,7 @@ def best_layouts(shape: XlaLayout, target: str, given: bool = False) -> ArrayAns
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tiled:
-    """One choice of tiles. values: of the variables in them."""
-
-    values: Mapping[str, int]
-    sized: Sized
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayTilings:
-    """best: all choices, fewest bytes first, of equal ones the larger tile.  default: the compiler's own layout."""
-
-    best: tuple[Tiled, ...]
-    default: Sized
-    unpadded: int
-
-
-def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target: str) -> ArrayTilings:
+def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target: str) -> ArrayAnswer:
     """All choices of an array's tiles by the bytes they take. Raises LayoutError as `tpu_default` does.
 
     choices: the values of variables, and the layout with them. Whether the compiler takes a tile that it never gives
@@ -109,14 +94,14 @@ def best_tilings(choices: Sequence[tuple[Mapping[str, int], XlaLayout]], target:
 
     >>> from layoutproof.layouts import xla
     >>> choices = [({"t": t}, xla.read(f"f32[4,300]{{1,0:T({t},128)}}")) for t in (2, 4, 8)]
-    >>> [(dict(one.values), one.sized.bytes) for one in best_tilings(choices, "v5e").best]
+    >>> [(dict(one.values), one.bytes) for one in best_tilings(choices, "v5e").best]
     [({'t': 4}, 6144), ({'t': 2}, 6144), ({'t': 8}, 12288)]
     """
     shape = choices[0][1]
     default = replace(tpu_default(replace(shape, tiles=()), target), memory_space=shape.memory_space)
-    found = [Tiled(values, Sized(layout, padded_bytes(layout))) for values, layout in choices]
-    found.sort(key=lambda one: (one.sized.bytes, [-prod(tile) for tile in one.sized.layout.tiles]))
-    return ArrayTilings(tuple(found), Sized(default, padded_bytes(default)), unpadded_bytes(shape))
+    found = [Sized(layout, padded_bytes(layout), values) for values, layout in choices]
+    found.sort(key=lambda one: (one.bytes, [-prod(tile) for tile in one.layout.tiles]))
+    return ArrayAnswer(Sized(default, padded_bytes(default)), tuple(found), unpadded_bytes(shape), len(found))
 
 
 def unpadded_bytes(shape: XlaLayout) -> int:

@@ -1,99 +1,30 @@
-"""Answers about arrays as plain data and as lines for people; every certificate says how many candidates it covers."""
+"""Answers about arrays as text; every certificate says how many candidates it covers."""
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
-
-from layoutproof.core.document import Doc
-from layoutproof.searching.array_layouts import ArrayAnswer, ArrayTilings, SharedAnswer, Sized
-from layoutproof.searching.document import CertificateEntry
+from layoutproof.searching.array_layouts import ArrayAnswer, SharedAnswer
+from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.padded_shapes import PaddingAnswer
 from layoutproof.searching.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
 
 
-class SizedEntry(TypedDict):
-    layout: str
-    bytes: int
-    values: NotRequired[Annotated[dict[str, int], Doc("of tile variables, where the tiles are searched")]]
+def text(answer: ArraysAnswer) -> str:
+    """The answer as text, a section for everything that was asked."""
+    lines = [f"{answer.name}, {answer.target} (rules measured on libtpu 0.0.42.1): {answer.verdict.value}"]
+    lines += ["", "layouts"] if answer.layouts else []
+    for name, one in answer.layouts.items():
+        lines += (_tiles if one.best[0].values else _orders)(name, one, answer.best)
+    if answer.shared is not None:
+        lines += [f"  unknown  {answer.shared}"] if isinstance(answer.shared, str) else _shared(answer.shared)
+    lines += ["", "padding"] if answer.padding else []
+    for name, grown in answer.padding.items():
+        lines += [f"  {name}  unknown: {grown}"] if isinstance(grown, str) else _padding(name, grown)
+    if answer.shardings is not None:
+        lines += ["", "shardings", *_shardings(answer.shardings)]
+    return "\n".join(lines)
 
 
-class LayoutsEntry(TypedDict):
-    """The best layouts of one array, or the best tiles."""
-
-    best: list[SizedEntry]
-    default: Annotated[SizedEntry, Doc("what the compiler gives by itself")]
-    unpadded_bytes: int
-    certificate: CertificateEntry
-    written: NotRequired[Annotated[SizedEntry, Doc("the layout in the file")]]
-
-
-class SharedEntry(TypedDict):
-    """One order for all arrays."""
-
-    order: list[str]
-    layouts: dict[str, SizedEntry]
-    bytes: int
-    bytes_each: Annotated[int, Doc("with an order of its own for each")]
-    certificate: CertificateEntry
-
-
-class PaddingEntry(TypedDict):
-    """The nearest shape that wastes nothing."""
-
-    now: str
-    bytes: int
-    wasted_bytes: int
-    full: Annotated[str | None, Doc("null where there is none, and reason says why")]
-    dims: list[int] | None
-    growth_elements: int
-    certificate: CertificateEntry
-    reason: str
-
-
-class ShardEntry(TypedDict):
-    """How an array is cut."""
-
-    spec: Annotated[list[list[str] | None], Doc("mesh axes by dimension")]
-    shard: str
-    bytes: int
-    even: bool
-
-
-class SentEntry(TypedDict):
-    """The memory and the traffic of one assignment."""
-
-    cost: int
-    bytes: int
-    sent: int
-
-
-class AllReduceEntry(TypedDict):
-    """Partial sums of a product that the devices exchange."""
-
-    product: str
-    axes: list[str]
-    bytes: int
-
-
-class ShardingsEntry(TypedDict):
-    """The best assignments of mesh axes."""
-
-    best: list[dict[str, ShardEntry]]
-    figures: list[SentEntry]
-    all_reduces: list[list[AllReduceEntry]]
-    price: Annotated[int | None, Doc("of a byte sent, in bytes held; null where no product says what is sent")]
-    rule: str
-    memory: int
-    require: list[str]
-    least_bytes: int | None
-    least_bytes_unrestricted: int | None
-    infeasible: list[str]
-    conflict: Annotated[list[str], Doc("the older name of `infeasible`")]
-    enough: dict[str, int]
-    certificate: CertificateEntry
-
-
-def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> tuple[LayoutsEntry, list[str]]:
+def _orders(name: str, answer: ArrayAnswer, best: int) -> list[str]:
     """The best layouts of one array."""
     first = answer.best[0]
     lines = [f"  {name}  {first.layout}  {_bytes(first.bytes)}, {_times(first.bytes, answer.unpadded)} of its elements"]
@@ -107,62 +38,38 @@ def layouts_rows(name: str, answer: ArrayAnswer, best: int) -> tuple[LayoutsEntr
         said = f"{answer.given.layout}  {_bytes(answer.given.bytes)}"
         lines.append(f"    written  {said}, {_times(answer.given.bytes, first.bytes)} of the best")
     lines.append(f"    certificate  enumerated: all {answer.covered} orders of its dimensions")
-    data: LayoutsEntry = {
-        "best": [_sized(sized) for sized in answer.best[:best]],
-        "default": _sized(answer.default),
-        "unpadded_bytes": answer.unpadded,
-        "certificate": {"kind": "enumerated", "covered": answer.covered},
-    }
-    if answer.given is not None:
-        data["written"] = _sized(answer.given)
-    return data, lines
+    return lines
 
 
-def tilings_rows(name: str, answer: ArrayTilings, best: int) -> tuple[LayoutsEntry, list[str]]:
+def _tiles(name: str, answer: ArrayAnswer, best: int) -> list[str]:
     """The best tiles of one array."""
     lines = []
     for rank, one in enumerate(answer.best[:best]):
         values = ", ".join(f"{key} = {value}" for key, value in one.values.items())
-        more = f"{_bytes(one.sized.bytes)}, {_times(one.sized.bytes, answer.unpadded)} of its elements"
-        lines.append(f"  {name if rank == 0 else ' ' * len(name)}  {values}  {one.sized.layout}  {more}")
+        more = f"{_bytes(one.bytes)}, {_times(one.bytes, answer.unpadded)} of its elements"
+        lines.append(f"  {name if rank == 0 else ' ' * len(name)}  {values}  {one.layout}  {more}")
     others = len(answer.best) - best
     lines += [f"    and {others} that take as many bytes or more"] if others > 0 else []
     lines.append(
         f"    default  {answer.default.layout}  {_bytes(answer.default.bytes)}: what the compiler gives by itself"
     )
     lines.append(
-        f"    certificate  enumerated: all {len(answer.best)} choices; whether the compiler takes one is not asked"
+        f"    certificate  enumerated: all {answer.covered} choices; whether the compiler takes one is not asked"
     )
-    data: LayoutsEntry = {
-        "best": [
-            {"values": dict(one.values), "layout": str(one.sized.layout), "bytes": one.sized.bytes}
-            for one in answer.best[:best]
-        ],
-        "default": _sized(answer.default),
-        "unpadded_bytes": answer.unpadded,
-        "certificate": {"kind": "enumerated", "covered": len(answer.best)},
-    }
-    return data, lines
+    return lines
 
 
-def shared_rows(answer: SharedAnswer) -> tuple[SharedEntry, list[str]]:
+def _shared(answer: SharedAnswer) -> list[str]:
     """One order for all arrays."""
     lines = [f"  shared order, fastest first: {', '.join(answer.order)}  {_bytes(answer.bytes)} together"]
     lines += [f"    {name}  {sized.layout}  {_bytes(sized.bytes)}" for name, sized in answer.layouts.items()]
     more = "no more than with" if answer.bytes == answer.apart else f"{_times(answer.bytes, answer.apart)} of"
     lines.append(f"    {more} an order of its own for each ({_bytes(answer.apart)})")
     lines.append(f"    certificate  enumerated: all {answer.covered} orders, by {answer.sets} sets of names")
-    data: SharedEntry = {
-        "order": list(answer.order),
-        "layouts": {name: _sized(sized) for name, sized in answer.layouts.items()},
-        "bytes": answer.bytes,
-        "bytes_each": answer.apart,
-        "certificate": {"kind": "enumerated", "covered": answer.covered, "sets": answer.sets},
-    }
-    return data, lines
+    return lines
 
 
-def padding_rows(name: str, answer: PaddingAnswer) -> tuple[PaddingEntry, list[str]]:
+def _padding(name: str, answer: PaddingAnswer) -> list[str]:
     """The nearest shape that wastes nothing."""
     lines = [f"  {name}  {answer.now}  {_bytes(answer.bytes)}, {answer.wasted} of them wasted"]
     if answer.full is None:
@@ -173,20 +80,10 @@ def padding_rows(name: str, answer: PaddingAnswer) -> tuple[PaddingEntry, list[s
         lines.append(f"    certificate  closed form: the least extents for {what} of tiled dimensions")
     else:
         lines.append("    nothing to grow")
-    data: PaddingEntry = {
-        "now": str(answer.now),
-        "bytes": answer.bytes,
-        "wasted_bytes": answer.wasted,
-        "full": None if answer.full is None else str(answer.full),
-        "dims": None if answer.full is None else [int(n) for n in answer.full.dims],
-        "growth_elements": answer.growth,
-        "certificate": {"kind": "closed form", "covered": answer.covered},
-        "reason": answer.reason,
-    }
-    return data, lines
+    return lines
 
 
-def sharding_rows(answer: ShardingAnswer) -> tuple[ShardingsEntry, list[str]]:
+def _shardings(answer: ShardingAnswer) -> list[str]:
     """The best assignments of mesh axes, or why there is none."""
     lines = []
     for rank, one in enumerate(answer.best, 1):
@@ -221,32 +118,7 @@ def sharding_rows(answer: ShardingAnswer) -> tuple[ShardingsEntry, list[str]]:
             lines.append(
                 f"    cost  bytes held + {answer.price} x bytes sent, as all-reduces of the products' partial sums"
             )
-    kind = "unknown" if answer.reason else "enumerated"
-    restrictions = list(answer.require)
-    data: ShardingsEntry = {
-        "best": [{name: _shard(shard) for name, shard in one.shards.items()} for one in answer.best],
-        "figures": [{"cost": one.cost, "bytes": one.bytes, "sent": one.sent} for one in answer.best],
-        "all_reduces": [
-            [{"product": str(s.product), "axes": list(s.axes), "bytes": s.bytes} for s in one.sums]
-            for one in answer.best
-        ],
-        "price": answer.price,
-        "rule": RULE,
-        "memory": answer.memory,
-        "require": restrictions,
-        "least_bytes": None if answer.reason else answer.least,
-        "least_bytes_unrestricted": None if answer.reason else answer.least_of_all,
-        "infeasible": list(answer.infeasible),
-        "conflict": list(answer.infeasible),
-        "enough": dict(answer.enough),
-        "certificate": {
-            "kind": kind,
-            "covered": 0 if answer.reason else answer.covered,
-            "require": restrictions,
-            "reason": answer.reason,
-        },
-    }
-    return data, lines
+    return lines
 
 
 def _restriction(answer: ShardingAnswer, required: str) -> str:
@@ -257,22 +129,9 @@ def _restriction(answer: ShardingAnswer, required: str) -> str:
     return f"{required}; {without} without (write require: [] to lift it)"
 
 
-def _shard(shard: Shard) -> ShardEntry:
-    return {
-        "spec": [list(axes) or None for axes in shard.spec],
-        "shard": str(shard.layout),
-        "bytes": shard.bytes,
-        "even": shard.even,
-    }
-
-
 def _spec(shard: Shard) -> str:
     entries = ["None" if not axes else repr(axes[0]) if len(axes) == 1 else repr(axes) for axes in shard.spec]
     return ", ".join(entries)
-
-
-def _sized(sized: Sized) -> SizedEntry:
-    return {"layout": str(sized.layout), "bytes": sized.bytes}
 
 
 def _bytes(size: int) -> str:

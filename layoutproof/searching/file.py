@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
+from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.document import ProblemDocument, at
 from layoutproof.searching.search_model import SECTIONS
 from layoutproof.searching.searched import Searched
@@ -67,14 +68,17 @@ def problem_of(root: Node, file: str) -> Any:
 
 def rows(answer: SearchAnswer) -> list[tuple[Mapping[str, int], int]]:
     """(values, cost) of each tiling that was found, cheapest first. LayoutError where it is not about tilings."""
-    if not isinstance(answer, Searched):
+    result = answer.result if isinstance(answer, Searched) else None
+    if result is None or isinstance(result, ArraysAnswer):
         raise LayoutError("candidates are tilings of kernels; here are none")
-    return [(one.values, one.cost) for one in answer.result.found]
+    return [(one.values, one.cost) for one in result.found]
 
 
 def near(answer: SearchAnswer, factor: float) -> SearchAnswer:
     """The same answer, which shows no tiling that costs more than so many times the best."""
-    return Searched(replace(answer.result, within=factor)) if isinstance(answer, Searched) else answer
+    if not isinstance(answer, Searched) or isinstance(answer.result, ArraysAnswer):
+        return answer
+    return Searched(replace(answer.result, within=factor))
 
 
 def factor(value: str | float | None) -> float | None:

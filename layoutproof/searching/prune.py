@@ -19,7 +19,7 @@ from layoutproof.searching.branch import DIVIDES, Candidate, candidate
 from layoutproof.searching.document import ProblemDocument
 from layoutproof.searching.legal import Checker
 from layoutproof.searching.problem import UNDECIDED, Problem, broken
-from layoutproof.searching.tilings_json import CallsEntry, CandidateEntry, calls_json, candidate_json
+from layoutproof.searching.tilings_json import CallsEntry, CandidateEntry, candidate_json
 from layoutproof.searching.tilings_text import table
 from layoutproof.searching.traced import TracedProblem, kept_free, search_traced
 
@@ -78,10 +78,7 @@ class Pruned:
             "target": self.problem.target,
             "verdict": self.verdict.value,
             "kept": [dict(self.rows[at]) for at, _ in self.kept],
-            "figures": [
-                candidate_json(self.problem, one) if isinstance(self.problem, Problem) else calls_json(one)
-                for _, one in self.kept
-            ],
+            "figures": [candidate_json(self.problem, one) for _, one in self.kept],
             "dropped": [
                 {
                     "candidate": dict(self.rows[at]),
@@ -168,7 +165,7 @@ def _traced(problem: TracedProblem, values: Mapping[str, int]) -> Candidate | st
     if why or single.unknown:
         return why or UNDECIDED + single.unknown
     (one,) = single.found
-    return Candidate(one.values, one.cost, (one.figures,), (one.limit,))
+    return one.candidate
 
 
 def fewer(pruned: Pruned, keep: int | None, within: float | None) -> Pruned:

@@ -1,4 +1,4 @@
-"""The answer of a search for tilings, with the one way to show it; the renderers are imported on first use."""
+"""The answer of a search of any kind, with the one way to show it; the renderers are imported on first use."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from layoutproof.core.result import Verdict
 
 if TYPE_CHECKING:
     from layoutproof.searching.answer import TilingAnswer
+    from layoutproof.searching.arrays_answer import ArraysAnswer
+    from layoutproof.searching.arrays_json import ArraysDocument
     from layoutproof.searching.solve import Tilings
     from layoutproof.searching.tilings_json import TilingsDocument, TracedDocument
     from layoutproof.searching.traced import TracedFound
@@ -16,18 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The answer for a declared kernel or a traced function, and how it is shown."""
+    """The answer for a declared kernel, a traced function or arrays, and how it is shown."""
 
-    result: Tilings | TracedFound
+    result: Tilings | TracedFound | ArraysAnswer
 
     @property
     def verdict(self) -> Verdict:
-        """PROVED: nothing that costs less is legal.  REFUTED: no candidate is legal.  UNKNOWN otherwise."""
+        """PROVED: nothing that costs less is legal.  REFUTED: there is none.  UNKNOWN otherwise."""
         return self.result.verdict
 
     @property
-    def answer(self) -> TilingAnswer:
-        """The whole answer; the other candidates are gone through on first use only."""
+    def answer(self) -> TilingAnswer | ArraysAnswer:
+        """The whole answer; the other candidates of tilings are gone through on first use only."""
+        from layoutproof.searching.arrays_answer import ArraysAnswer
+
+        if isinstance(self.result, ArraysAnswer):
+            return self.result
         from layoutproof.searching.solve import Tilings
 
         if isinstance(self.result, Tilings):
@@ -40,12 +46,16 @@ class Searched:
 
     def text(self, why: bool = True) -> str:
         """The answer as text. why: with the model, its sources, and the refused candidates."""
-        from layoutproof.searching.tilings_text import text
+        from layoutproof.searching import arrays_text, tilings_text
+        from layoutproof.searching.arrays_answer import ArraysAnswer
 
-        return text(self.answer, why)
+        answer = self.answer
+        return arrays_text.text(answer) if isinstance(answer, ArraysAnswer) else tilings_text.text(answer, why)
 
-    def as_json(self) -> TilingsDocument | TracedDocument:
+    def as_json(self) -> TilingsDocument | TracedDocument | ArraysDocument:
         """The answer as plain data."""
-        from layoutproof.searching.tilings_json import as_json
+        from layoutproof.searching import arrays_json, tilings_json
+        from layoutproof.searching.arrays_answer import ArraysAnswer
 
-        return as_json(self.answer)
+        answer = self.answer
+        return arrays_json.as_json(answer) if isinstance(answer, ArraysAnswer) else tilings_json.as_json(answer)

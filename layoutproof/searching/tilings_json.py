@@ -250,7 +250,7 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
         "over": "worst" if problem.worst else "sum",
         "best": [
             {
-                **candidate_json(problem, one),
+                **_of_shapes(problem, one),
                 "findings": _findings(one.findings),
                 "partial_blocks": _partials(one.partials),
                 **_compiled(one.reply),
@@ -284,7 +284,7 @@ def _besides(answer: TilingAnswer, problem: Problem) -> _Besides:
         }  # fmt: skip
     if answer.front is not None:
         found["front"] = {
-            "found": [candidate_json(problem, one) for one in answer.front.found],
+            "found": [_of_shapes(problem, one) for one in answer.front.found],
             "covered": answer.front.covered,
             "reason": answer.front.unknown,
         }
@@ -322,7 +322,7 @@ def _compiled(reply: CompilerReply | None) -> _OfCompiler:
 def _traced(one: Tiling) -> TracedEntry:
     said = _compiled(one.reply)
     return {
-        **calls_json(one),
+        **_of_calls(one),
         "partial_blocks": _partials(one.partials),
         "exact_vmem": said.get("exact_vmem"),
         "estimate": said.get("estimate"),
@@ -330,13 +330,16 @@ def _traced(one: Tiling) -> TracedEntry:
     }
 
 
-def calls_json(one: Candidate) -> CallsEntry:
-    """A candidate of a traced function: its values, its cost, and the figures of all its calls."""
+def candidate_json(problem: TilingProblem, one: Candidate) -> CandidateEntry | CallsEntry:
+    """A candidate with its values, its cost and its figures: for each shape, or of all calls of a traced function."""
+    return _of_shapes(problem, one) if isinstance(problem, Problem) else _of_calls(one)
+
+
+def _of_calls(one: Candidate) -> CallsEntry:
     return {"values": dict(one.values), "cost": one.cost, **_figures(one.figures[0])}
 
 
-def candidate_json(problem: TilingProblem, one: Candidate) -> CandidateEntry:
-    """A candidate of a declared kernel: its values, its cost, and its figures for each shape."""
+def _of_shapes(problem: TilingProblem, one: Candidate) -> CandidateEntry:
     rows: list[ShapeEntry] = [
         {
             "sizes": dict(shape.sizes),

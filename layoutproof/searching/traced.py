@@ -31,7 +31,7 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled, Work
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.pallas.memory_needed import memory_needed
 from layoutproof.searching.alike import Candidates, Contradicted, Kernels, same
-from layoutproof.searching.branch import DIVIDES
+from layoutproof.searching.branch import DIVIDES, Candidate
 from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, words
 from layoutproof.searching.cost import FIGURES, CostModel, limit_of
 from layoutproof.searching.legal import MEMORY, PARTIAL, against
@@ -106,6 +106,11 @@ class TracedCandidate:
     body: tuple[str, ...] = ()
     traced: bool = True
     compiled: Report = ()
+
+    @property
+    def candidate(self) -> Candidate:
+        """The same as it is shown, with the figures of its one shape."""
+        return Candidate(self.values, self.cost, (self.figures,), (self.limit,))
 
 
 @dataclass(slots=True)

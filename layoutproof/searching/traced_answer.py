@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.searching.answer import CompilerStage, Line, Others, Tiling, TilingAnswer, shown_order
-from layoutproof.searching.branch import Candidate
 from layoutproof.searching.compiled import CompilerReply
 from layoutproof.searching.compiler_stage import order
 from layoutproof.searching.legal import partials_of
@@ -34,7 +33,7 @@ def answer_of(found: TracedFound) -> TilingAnswer:
     stage = _stage(found, shown)
     kind = "unknown" if found.unknown else "enumerated"
     traced = f", {found.traced} traced" if found.traced < found.looked_at else ""
-    aside = [Candidate(one.values, one.cost, (one.figures,), (one.limit,)) for one in found.aside]
+    aside = [one.candidate for one in found.aside]
     cheaper = sum(one.cost < found.found[-1].cost for one in aside) if found.found else 0
     return TilingAnswer(
         problem,

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.searching.arrays_file import ArraysAnswer, answer, read
+from layoutproof.searching.arrays_file import answer, read
+from layoutproof.searching.searched import Searched
 from layoutproof.specs.positions import Node, read_file, read_yaml
 
 
-def read_and_answer(root: Node, file: str = "search") -> ArraysAnswer:
+def read_and_answer(root: Node, file: str = "search") -> Searched:
     return answer(read(root, file))
 
 
@@ -29,8 +30,8 @@ def test_the_ready_files_answer(name: str) -> None:
 
 
 def test_the_documented_case_from_its_file() -> None:
-    data = read_and_answer(read_file(SPECS / "array_layouts.yaml")).as_json()
-    one = data["layouts"]["each"]["q"]  # type: ignore[index]
+    data: Any = read_and_answer(read_file(SPECS / "array_layouts.yaml")).as_json()
+    one = data["layouts"]["each"]["q"]
     assert one["best"][0] == {"layout": "bf16[16,1280,40]{1,2,0:T(8,128)(2,1)}", "bytes": 1638400}
     assert one["written"]["bytes"] == 5242880
     assert one["certificate"] == {"kind": "enumerated", "covered": 6}
@@ -95,7 +96,8 @@ layouts:
   v: bf16[3,5,130]{2,1,0:T(t,128)(s,1)}
 """
     answered = answer(read(read_yaml(text)), best=100)
-    rows: Any = answered.as_json()["layouts"]["each"]  # type: ignore[index]
+    document: Any = answered.as_json()
+    rows = document["layouts"]["each"]
     by_t = {row["values"]["t"]: row["bytes"] for row in rows["w"]["best"]}
     assert by_t == {t: -(-4 // t) * t * 384 * 4 for t in (1, 2, 4, 8, 16)}
     assert [row["values"]["t"] for row in rows["w"]["best"]] == [4, 2, 1, 8, 16]

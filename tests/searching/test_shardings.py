@@ -97,7 +97,7 @@ def test_the_best_are_those_of_a_plain_enumeration(seed: int) -> None:
     document = {"target": target, "sizes": sizes, "mesh": mesh, "memory": memory, "shardings": shapes}
     document |= {} if require is None else {"require": list(require)}
     answered = answer(read(read_yaml(json.dumps(document))), best=4)
-    rows: dict[str, Any] = answered.as_json()["shardings"]  # type: ignore[assignment]
+    rows: dict[str, Any] = answered.as_json()["shardings"]  # type: ignore[typeddict-item]
     found = [sum(shard["bytes"] for shard in one.values()) for one in rows["best"]]
     assert found == [size for size in good if size <= memory][:4]
     assert answered.verdict.exit_code == (1 if memory < good[0] else 0)
@@ -183,7 +183,7 @@ BIASES = ("", "  b: bf16[hidden]\n", "  c: bf16[model]\n", "  b: bf16[hidden]\n 
 def test_a_feed_forward_block_is_cut_as_megatron_does(bias: str) -> None:
     """Shoeybi and others, Megatron-LM, arXiv 1909.08053, section 3: the first matrix by columns, the second by rows."""
     weighed = answer(read(read_yaml(FEED_FORWARD + bias + 'products: ["x, up -> h", "h, down -> y"]\n')), best=1)
-    rows: dict[str, Any] = weighed.as_json()["shardings"]  # type: ignore[assignment]
+    rows: dict[str, Any] = weighed.as_json()["shardings"]  # type: ignore[typeddict-item]
     first = rows["best"][0]
     assert (first["up"]["spec"], first["down"]["spec"]) == ([None, ["tp"]], [["tp"], None])
     assert (first["x"]["spec"], first["y"]["spec"], first["h"]["spec"]) == ([None, None], [None, None], [None, ["tp"]])

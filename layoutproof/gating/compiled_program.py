@@ -1,16 +1,19 @@
-"""The record of an HLO dump: the data that the gate compares, and all that a lock file keeps of a dump.
+"""A compiled program as the gate compares it: one frozen value, whatever it was read from.
 
-Dumps are read into it by `program`, lines of a lock file by `lock_programs`. Shapes stay texts.
+`program` makes it from a dump, `records` from a record, `lock_programs` from the lines of a lock. Shapes stay texts.
+None stands for what the source does not say: it is no change where neither side says it, and unknown where one does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
+from layoutproof.core.errors import shorten
 from layoutproof.hlo.collectives import CollectiveText
 from layoutproof.hlotext.module import Instruction
+from layoutproof.programs.record import MemoryStats, Often, Provenance
 
 
 def title(base: str, op_name: str) -> str:
@@ -28,7 +31,7 @@ class EntryValue:
     program has (`entry.aligned`).
 
     op_name: its name in the user's program.  base: its instruction's name.  whole: the global shape, "" where the text
-    has each device's part alone.
+    has each device's part alone.  copies: how many devices hold each element.
     """
 
     number: int
@@ -38,6 +41,7 @@ class EntryValue:
     base: str = ""
     line: int = 1
     whole: str = ""
+    copies: int | None = None
 
     @property
     def name(self) -> str:
@@ -49,7 +53,7 @@ class EntryValue:
 class Exchange:
     """A collective where it stands. operands, results: shapes without layouts.  size: bytes, on each device, of its
     operands or of its results, whichever are more.  depth: how many loops run it.  alone: whether nothing else uses its
-    channel.
+    channel.  often: how often it runs.  axes: of the mesh.  place: for people, "" for its name without numbers.
     """
 
     what: CollectiveText
@@ -58,9 +62,34 @@ class Exchange:
     line: int = 0
     operands: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
-    size: int = 0
-    depth: int = 0
-    alone: bool = True
+    size: int | None = 0
+    depth: int | None = 0
+    alone: bool | None = True
+    often: Often | None = None
+    axes: tuple[str, ...] | None = None
+    place: str = ""
+
+
+def bytes_in_words(size: int | None) -> str:
+    """An amount for people.
+
+    >>> bytes_in_words(8), bytes_in_words(None)
+    ('8 bytes', 'an unknown number of bytes')
+    """
+    return "an unknown number of bytes" if size is None else f"{size} bytes"
+
+
+def often_in_words(often: Often | None) -> str:
+    """How often something runs, to be put after what runs; "" where the source does not say.
+
+    >>> often_in_words(Often(3)), often_in_words(Often(1, sometimes=True)), often_in_words(None)
+    (', 3 times a run', ', at most once a run', '')
+    """
+    if often is None:
+        return ""
+    if often.times is None:
+        return f", in a loop whose trips are unknown ({shorten(often.why, 60)})"
+    return f", {'at most ' * often.sometimes}{'once' if often.times == 1 else f'{often.times} times'} a run"
 
 
 KernelData = dict[str, object] | str
@@ -89,7 +118,8 @@ class LayoutDemands:
     """A custom call. operands: layouts that it demands, () where it states none.  said: aliases, side effects.
 
     written: digest of the whole text of a Mosaic kernel.  source: the instruction, None of a locked one.  inside: what
-    a kernel was when it was locked, else None.
+    a kernel was when it was locked, else None.  vmem: bytes that a kernel takes.  cycles: each time it runs.
+    place: for people, "" for its name without numbers.
     """
 
     target: str
@@ -102,23 +132,42 @@ class LayoutDemands:
     written: str = ""
     source: Instruction | None = None
     inside: Inside | None = None
+    vmem: int | None = None
+    cycles: int | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutCopy:
     """A copy whose result is laid out differently from its operand. parameter: of the entry, that it copies, or -1.
 
-    size: bytes of its result.  where: its computation and its name there, "" of a locked one.
+    size: bytes of its result; of a record, that all such copies read and write.  where: its computation and its name
+    there, or the boundary of the program that it copies; "" of a locked one.  often: how often it runs.
+    reason: why it is unknown whether elements move.  place: for people, "" for its name without numbers.
     """
 
     source: str
     target: str
-    size: int
+    size: int | None
     parameter: int
     base: str
     op_name: str
     line: int = 0
     where: tuple[str, str] = ("", "")
+    often: Often | None = None
+    reason: str = ""
+    place: str = ""
+
+
+def total(of: Exchange | LayoutCopy) -> int | None:
+    """Bytes in a run of the program; those of each time where the source does not say how often it runs.
+
+    >>> copies = [LayoutCopy("a", "b", 8, -1, "", "", often=often) for often in (Often(3), Often(None), None)]
+    >>> [*map(total, copies)]
+    [24, None, 8]
+    """
+    times = 1 if of.often is None else of.often.times
+    return None if of.size is None or times is None else of.size * times
 
 
 class BitcastPair(NamedTuple):
@@ -130,45 +179,49 @@ class BitcastPair(NamedTuple):
     line: int = 0
 
 
-@dataclass(slots=True)
-class DumpRecord:
-    """The compared data of a module besides its instructions.
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """What the gate compares of a compiled program.
 
     Attributes:
-        name, line: Of the module.
-        replicas, partitions, scheduled: Of its header.
+        name, line: Of its module.
+        made: Its compiler, and the program before it was compiled.
+        memory, cycles: The compiler's own figures.
+        devices: Their number, by what it counts: partitions and replicas, or devices.
+        scheduled: Whether its text is final.
         donations: (parameter, index of the element) -> what becomes of its buffer.
         parameters, results: Of the entry, in order.
         exchanges: Collectives.
-        customs: Custom calls.
+        customs: Custom calls; of a record, kernels alone.
         copies: Those that change a layout.
         bitcasts: Of arrays.
         computes: A lock file's digest of all computed values, as `labels.computes` makes it.
-        unsaid: Whether a lock file says nothing of devices, donations, collectives and custom calls.
     """
 
     name: str = ""
     line: int = 1
-    replicas: int = 1
-    partitions: int = 1
-    scheduled: bool = False
-    donations: dict[tuple[int, tuple[int, ...]], str] = field(default_factory=dict)
-    parameters: list[EntryValue] = field(default_factory=list)
-    results: list[EntryValue] = field(default_factory=list)
-    exchanges: list[Exchange] = field(default_factory=list)
-    customs: list[LayoutDemands] = field(default_factory=list)
-    copies: list[LayoutCopy] = field(default_factory=list)
-    bitcasts: list[BitcastPair] = field(default_factory=list)
+    made: Provenance = Provenance()
+    memory: MemoryStats = MemoryStats()
+    cycles: int | None = None
+    devices: Mapping[str, int] | None = field(default_factory=dict)
+    scheduled: bool | None = False
+    donations: Mapping[tuple[int, tuple[int, ...]], str] | None = field(default_factory=dict)
+    parameters: Sequence[EntryValue] = ()
+    results: Sequence[EntryValue] = ()
+    exchanges: Sequence[Exchange] | None = ()
+    customs: Sequence[LayoutDemands] | None = ()
+    copies: Sequence[LayoutCopy] = ()
+    bitcasts: Sequence[BitcastPair] | None = ()
     computes: str = ""
-    unsaid: bool = False
 
     def reordered(self, parameters: Sequence[EntryValue], results: Sequence[EntryValue]) -> Self:
         """The same with its parameters and results in another order, and all that speaks of these by position."""
         numbers = {each.number: k for k, each in enumerate(parameters) if each.number >= 0}
+        donations = {(numbers.get(of, of), index): words for (of, index), words in (self.donations or {}).items()}
         return replace(
             self,
-            parameters=list(parameters),
-            results=list(results),
-            donations={(numbers.get(of, of), index): words for (of, index), words in self.donations.items()},
+            parameters=parameters,
+            results=results,
+            donations=None if self.donations is None else donations,
             copies=[replace(each, parameter=numbers.get(each.parameter, each.parameter)) for each in self.copies],
         )
