@@ -265,7 +265,8 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     Of some elements the numbers may be known, and not of others. A copy, which was waited for, or a store was the last
     to write there, in the same iteration or around its loop.
     """
-    if not on.forwards or view.reference.name in on.constant or view.reference.memory not in ("vmem", "smem"):
+    unknown = not on.forwards or view.reference.name in on.beyond
+    if unknown or view.reference.name in on.constant or view.reference.memory not in ("vmem", "smem"):
         return None
     own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
     last = next((e for e, to in own if not _apart(to, view)), None)
