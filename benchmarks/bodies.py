@@ -1,4 +1,4 @@
-"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--lint N] [--forms N] [--schemas N]`: by chance.
+"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--lint N] [--forms N] [--schemas N]`.
 
 Kernels of `tests/bodies/truth` (grids, blocks, loops, masks, copies, tables: right or wrong by chance) are traced by
 JAX and judged. What is true of them is found by running their description on NumPy arrays, element by element, for the
