@@ -1,4 +1,4 @@
-"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--lint N] [--forms N]`: random kernels.
+"""`python benchmarks/bodies.py [--random N] [--seed S] [--interpret N] [--lint N] [--forms N] [--schemas N]`.
 
 Kernels of `tests/bodies/truth` (grids, blocks, loops, masks, copies, tables: right or wrong by chance) are traced by
 JAX and judged. What is true of them is found by running their description on NumPy arrays, element by element, for the
@@ -18,6 +18,9 @@ for a run is, and is counted. Each run is held against the literal walk; what th
 rule that explains it (`tests/bodies/truth/oracles.py`), and what no rule explains is a conflict. `--lint N` asks
 libtpu's linter of as many kernels that the compiler takes, likewise. Exits 1 where a verdict is wrong, or a conflict is
 met.
+`--schemas N` judges as many kernels over tables of a schema, with what is assumed of them, and sums of groups that are
+carried over programs (`tests/bodies/truth/schemas.py`), and runs each in the interpreter, with tables as assumed. Of
+what is refuted every table has to show it; of what is "refuted if", some table.
 `--subcores N` judges as many kernels of subcores that tell each other what lies in shared memory, and runs each in
 orders drawn by chance (`tests/bodies/random_subcores.py`).
 `--gathers N` judges as many kernels of subcores that gather and scatter by lists, and runs each with lists that are as
@@ -176,6 +179,14 @@ def interpreted(python: str, first: int, many: int, limit: float, out: Path | No
     return conflicts
 
 
+def over_tables(seed: int, many: int, given: argparse.Namespace) -> int:
+    """Judges kernels over tables of a schema and runs them in the interpreter; how many verdicts are wrong."""
+    from tests.bodies.truth.generate import SCHEMAS
+
+    wrong = judged(SCHEMAS + seed, many, given.seconds, given.out)
+    return wrong + interpreted(sys.executable, SCHEMAS + seed, many, given.limit, given.out)
+
+
 def linted(first: int, many: int, limit: float, out: Path | None) -> int:
     """Asks the compiler's linter of the kernels that it takes; how many conflicts there are."""
     from tests.bodies.truth.oracles import LINTS, TPU, Child, verdict_of_lints
@@ -287,19 +298,22 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=60, metavar="T", help="seconds of CPU that a child may take for one run"
     )
+    parser.add_argument("--schemas", type=int, default=0, metavar="N", help="kernels over tables of a schema, likewise")
     parser.add_argument("--gathers", type=int, default=0, metavar="N", help="kernels by lists to judge and to run")
     parser.add_argument("--subcores", type=int, default=0, metavar="N", help="kernels of subcores to judge and to run")
     parser.add_argument("--rings", type=int, default=0, metavar="N", help="kernels of rings of devices, likewise")
     given = parser.parse_args()
     wrong = 0
-    others = given.interpret or given.lint or given.forms or given.subcores or given.gathers or given.rings
-    if given.random or not others:
+    others = (given.interpret, given.lint, given.forms, given.schemas, given.subcores, given.gathers, given.rings)
+    if given.random or not any(others):
         wrong += judged(given.seed, given.random or 200, given.seconds, given.out)
     if given.forms:
         wrong += in_forms(given.seed, given.forms)
     if given.interpret:
         for python in given.python or [sys.executable]:
             wrong += interpreted(python, given.seed, given.interpret, given.limit, given.out)
+    if given.schemas:
+        wrong += over_tables(given.seed, given.schemas, given)
     if given.lint:
         wrong += linted(given.seed, given.lint, given.limit, given.out)
     if given.gathers:

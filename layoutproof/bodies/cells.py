@@ -23,9 +23,13 @@ LOST: Place = ("lost",)  # type: ignore[assignment]
 
 
 def kept_by(body: Body) -> frozenset[str]:
-    """The references in scalar memory, filled once or never for all programs, that the body stores to."""
+    """The references in scalar memory, filled once or never for all programs, that the body stores to.
+
+    What is not modelled may store to the others: no number that is stored to them is known to be there later.
+    """
     references = (e.view.reference for e in body.effects if isinstance(e, Access) and writes_to(e) is not None)
-    return frozenset(r.name for r in references if r.memory == "smem" and r.role in ("prefetch", "scratch"))
+    filled = {r.name for r in references if r.memory == "smem" and r.role in ("prefetch", "scratch")}
+    return frozenset(filled - body.beyond)
 
 
 def number_at(cells: Cells, name: str, at: Place) -> Number | None:

@@ -128,7 +128,8 @@ REFUSED: Mapping[str, str] = {
     "matmul_push_rhs": "the matrix unit used directly",
     "matmul_acc_lhs": "the matrix unit used directly",
     "matmul_pop": "the matrix unit used directly",
-    "sc_fetch_and_add": "scalar memory of another subcore",
+    "sc_fetch_and_add": "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
+    "sync_copy(.., add=True) into shared memory",
     "core_map": "a mesh in a body: the warps of a GPU",
     "async_prefetch": "a copy into a cache of a GPU",
     "async_store_smem": "shared memory of another program of a cluster",
@@ -518,12 +519,13 @@ def _read(
     shared = {kernel.inputs[k].name for k, _ in kernel.aliases if k >= 0}
     given = frozenset(r.name for r in references if r.role in ("in", "prefetch") and r.name not in shared)
     stored: frozenset[str] = frozenset()
+    beyond: frozenset[str] = frozenset()
 
     def passed(
         constant: Mapping[str, View], whole: frozenset[str], induction: bool, forwards: bool = True
     ) -> Interpreter:
         on = Interpreter(kernel, constant, whole, given - stored, induction, version)
-        on.forwards = forwards
+        on.forwards, on.beyond = forwards, set(beyond)
         on.references = list(references)
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
@@ -538,7 +540,14 @@ def _read(
         tables = {name: view for name, view in tables.items() if name not in stored}
         whole -= stored
     on = passed(tables, whole, True)
-    before, stored = stored, stored_names(on.effects)
+    if on.beyond:
+        # what touches memory and is not modelled may change it, another subcore's at any time: what is stored there
+        # or was there before is not known to be there, wherever it is loaded
+        beyond = frozenset(on.beyond)
+        stored, whole = stored | beyond, whole - beyond
+        tables = {name: view for name, view in tables.items() if name not in beyond}
+        on = passed(tables, whole, True)
+    before, stored = stored, stored_names(on.effects) | beyond
     if (stored - before) & (whole | given):
         # a store into an input's window may be undefined, and replaces its values
         on = passed(tables, whole - stored, True)

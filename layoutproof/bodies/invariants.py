@@ -177,7 +177,8 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, KeptEntry]:
     found: dict[str, KeptEntry] = {}
     for reference in body.references:
         seen = _loads(body, reference.name)
-        if reference.role not in ("in", "prefetch") or reference.memory != "smem" or not seen:
+        filled = reference.role in ("in", "prefetch") and reference.memory == "smem"
+        if not filled or not seen or reference.name in body.beyond:
             continue
         stores = _stores(body.effects, reference.name)
         if stores is None:
@@ -224,7 +225,7 @@ def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
     found: dict[str, Table] = {}
     for reference in body.references:
         seen = {name: e for name, e in _loads(body, reference.name).items() if body.loads[name].low is None}
-        if reference.role != "scratch" or reference.memory != "smem" or not seen:
+        if reference.role != "scratch" or reference.memory != "smem" or not seen or reference.name in body.beyond:
             continue
         stores = _stores(body.effects, reference.name)
         if stores is None or not all(_stored_first(kernel, body, stores, load) for load in seen.values()):

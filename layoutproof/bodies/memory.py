@@ -265,7 +265,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     Of some elements the numbers may be known, and not of others. A copy, which was waited for, or a store was the last
     to write there, in the same iteration or around its loop.
     """
-    if not on.forwards or view.reference.name in on.constant or view.reference.memory not in ("vmem", "smem"):
+    if not _may_be_known(on, view.reference):
         return None
     own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
     last = next((e for e, to in own if not _apart(to, view)), None)
@@ -300,6 +300,12 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     if found is not None and len(spot.loops) > len(around):
         on.forwarded.append((view.reference, spot.loops[len(around)], spot.number))
     return found
+
+
+def _may_be_known(on: Pass, reference: BodyReference) -> bool:
+    """Whether what was put into memory may be known where it is loaded: nothing else is there, or changes it."""
+    fixed = reference.name in on.constant or reference.name in on.beyond
+    return on.forwards and not fixed and reference.memory in ("vmem", "smem")
 
 
 def _by_itself(kernel: Kernel) -> bool:

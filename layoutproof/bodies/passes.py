@@ -51,6 +51,7 @@ class Pass(Protocol):
     whole: frozenset[str]
     steady: frozenset[str]
     forwards: bool
+    beyond: set[str]
     forwarded: list[tuple[BodyReference, Loop, int]]
     effects: list[Effect]
     references: list[BodyReference]

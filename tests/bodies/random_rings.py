@@ -193,7 +193,9 @@ def wrong(found: Mapping[str, Any]) -> str:
     """How a run contradicts what is said; "" where it does not."""
     said, shown = found["said"], set(found["shown"])
     verdicts = set(said.values())
-    stuck = bool(shown & {"hang", "raised"})
+    # where nobody waits for the others, a copy may come to a device whose kernel has not begun: that raises, too
+    early = said.get("device_barrier") == "refuted" and said.get("device_waits") == "proved"
+    stuck = bool(shown & ({"hang"} if early else {"hang", "raised"}))
     if verdicts == {"proved"}:
         return "" if shown == {"equal"} else "all is proved"
     if (said.get("device_waits") == "refuted") is not stuck and said.get("device_waits") != "unknown":

@@ -25,12 +25,10 @@ import numpy as np
 from jax.experimental.pallas import tpu as pltpu
 
 from tests.bodies import device_pairs
-from tests.bodies.truth.watch import looked_at
+from tests.bodies.truth.watch import LOOK, Watch
 
-LOOK = 0.25
-"""Seconds between two looks at a run."""
 IDLE_LOOKS = 16
-"""Looks in a row at which nothing else of the process runs or wants to, after which a run waits for ever."""
+"""Looks in a row at which nothing else of the process wants to run, after which a run waits for ever."""
 
 
 def mesh_of(axes: tuple[tuple[str, int], ...]) -> jax.sharding.Mesh:
@@ -74,7 +72,7 @@ def signs_of(function: Callable[[Any], Any], x: np.ndarray, wanted: np.ndarray |
     found = {"race"} if "RACE DETECTED" in text else set()
     found |= {"left"} if "non-zero count" in text else set()
     if failed:
-        return {*found, "raised", f"{failed[0]!r:.200}"}
+        return {*found, "raised", f"{failed[0]!r}"[-300:]}
     if not done:
         return {*found, "hang"}
     if np.isnan(done[0]).any():
@@ -86,18 +84,13 @@ def signs_of(function: Callable[[Any], Any], x: np.ndarray, wanted: np.ndarray |
 
 
 def _wait_for(thread: threading.Thread, seconds: float) -> None:
-    """Until a thread has ended, or nothing else of the process has run or wants to, or too much time was used.
-
-    A run that gets no time on a busy machine wants to run. What waits for the lock of Python only sleeps while this
-    looks, but has run between two looks.
-    """
+    """Until a thread has ended, or all other threads of the process wait for ever, or too much time was used."""
     start = time.process_time()
-    idle, before = 0, -1
-    while thread.is_alive() and time.process_time() - start < seconds and idle < IDLE_LOOKS:
+    watch = Watch(os.getpid(), threading.get_native_id(), IDLE_LOOKS)
+    while thread.is_alive() and time.process_time() - start < seconds:
         thread.join(LOOK)
-        states, ran = looked_at(os.getpid(), but=threading.get_native_id())
-        idle = idle + 1 if ran == before and states <= {"S"} else 0
-        before = ran
+        if watch.idle():
+            return
 
 
 if __name__ == "__main__":

@@ -245,12 +245,14 @@ def test_runs_that_contradict_verdicts_are_seen() -> None:
     for said, shown in (
         (proved, ["hang"]), (proved, ["equal", "race"]), (proved, ["differs"]), (proved, ["nan"]), (proved, ["left"]),
         ({**proved, "device_waits": "refuted"}, ["equal"]), (left, ["hang"]), (open_, ["left", "equal"]),
+        (left, ["raised"]), ({**proved, "device_barrier": "refuted"}, ["hang"]),
     ):  # fmt: skip
         assert random_rings.wrong({"said": said, "shown": shown})
     for said, shown in (
         (proved, ["equal"]),
         (left, ["equal", "left"]),
         ({**proved, "device_waits": "refuted"}, ["hang"]),
+        ({**proved, "device_barrier": "refuted"}, ["raised"]),
     ):
         assert not random_rings.wrong({"said": said, "shown": shown})
     assert random_rings.hidden({"said": left, "shown": ["equal"]}) == ["semaphores_drained"]

@@ -405,6 +405,46 @@ def test_a_number_that_all_subcores_add_to_is_refused_by_name() -> None:
     assert not refuted(findings)
     refused = {f.question for f in findings if f.verdict is Verdict.UNKNOWN and "sc_fetch_and_add" in f.reason}
     assert {"body_in_bounds", "body_races", "dma_order", "initialised", "subcore_barrier"} <= refused
+    assert all("by axis_index" in f.reason for f in findings if "sc_fetch_and_add" in f.reason)
+
+
+def told(who: str, guarded: bool, stores: bool) -> list[Finding]:
+    """Subcores add to a number of the first one, which set it to 0; that one then looks whether it is still 0.
+
+    who: "all" subcores or "another" one.  guarded: whether only who finds 0 reads rows that are not there.  stores:
+    whether who finds another number stores its rows.
+    """
+
+    def body(x: Any, o: Any, counter: Any, found: Any) -> None:
+        _, subcore, w = here()
+        counter[0] = 0
+        plsc.subcore_barrier()
+        added = (subcore >= 0) if who == "all" else (subcore == 1)
+
+        @pl.when(added)
+        def _() -> None:
+            plsc.fetch_and_add(counter.at[0], 1, subcore_id=0)
+
+        plsc.subcore_barrier()
+        still = (counter[0] == 0) & (subcore == 0)
+        outside = still if guarded else still | (subcore == 0)
+        pltpu.sync_copy(x.at[pl.ds(jax.numpy.where(outside, 64, w * 8), 8)], found)
+
+        @pl.when(~still if stores else subcore != 0)
+        def _() -> None:
+            pltpu.sync_copy(found, o.at[pl.ds(w * 8, 8)])
+
+    return one(body, (64, 16), [pltpu.SMEM((1,), WHOLE), pltpu.VMEM((8, 16), F)], X)
+
+
+@pytest.mark.parametrize("who", ["all", "another"])
+def test_a_number_that_others_add_to_is_not_what_was_stored_there(who: str) -> None:
+    """0 was taken for what is there, and a kernel that is right was refuted."""
+    assert not refuted(told(who, guarded=True, stores=True))
+    # what is wrong whatever is there is found
+    assert refuted(told(who, guarded=False, stores=True)) == {"body_in_bounds"}
+    stored = [f.verdict for f in told(who, guarded=True, stores=False) if f.question == "outputs_stored"]
+    assert stored == [Verdict.UNKNOWN]
 
 
 def test_what_is_not_modelled_may_write_what_is_read_after_it() -> None:

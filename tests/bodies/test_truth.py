@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.table_schemas import SCHEMAS as EVERY_SCHEMA
+from layoutproof.pallas.from_jax.trace import kernels_of
+from layoutproof.pallas.refuted_if import REFUTED_IF
+from layoutproof.pallas.witnesses import broken
 from tests.bodies.forms import every_form
 from tests.bodies.truth.compare import Compared, call_of, compared
 from tests.bodies.truth.description import shown
-from tests.bodies.truth.generate import kernel
-from tests.bodies.truth.literal import QUESTIONS, truth
+from tests.bodies.truth.generate import SCHEMAS, kernel
+from tests.bodies.truth.literal import QUESTIONS, contents, truth
 from tests.bodies.truth.oracles import GOES_ON, HANG, LINTS, MODES, Child, one_run, verdict_of_lints, verdict_of_runs
+from tests.bodies.truth.watch import IDLE_LOOKS, LOOK, Watch
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +47,44 @@ def test_no_verdict_on_a_random_kernel_is_wrong(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_no_verdict_on_many_random_kernels_is_wrong(seed: int) -> None:
     assert _wrong(seed * 1000, 50) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_verdict_on_a_kernel_over_tables_of_a_schema_is_wrong(seed: int) -> None:
+    assert _wrong(SCHEMAS + seed * EACH, EACH) == []
+
+
+def test_kernels_over_tables_of_a_schema_are_of_every_kind_right_and_wrong() -> None:
+    made = [kernel(seed) for seed in range(SCHEMAS, SCHEMAS + 200)]
+    said = " ".join(text for one in made for text in one.assume)
+    assert all(f" is {name}(" in said for name in EVERY_SCHEMA)
+    assert {bool(one.notes[1:]) for one in made} == {True, False}
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 13])
+def test_what_tables_hold_is_as_assumed(number: int) -> None:
+    made = kernel(SCHEMAS + number)
+    every, _ = contents(made, made.seed)
+    (call,) = kernels_of(call_of(made).function, call_of(made).arguments, assume=made.assume)
+    assert isinstance(call, Kernel)
+    names = [table.name for table in made.tables]
+    assert len(every) == len({str(tables) for tables in every}) > 0
+    for tables in every:
+        held = dict(zip(names, tables, strict=True))
+        assert broken(call, held, {}) == ""
+
+
+def test_what_is_refuted_is_shown_by_every_table() -> None:
+    """And what is refuted if a table holds something by some table."""
+    sound = compared(WRONG["outputs_covered"])
+    assert "outputs_covered" in sound.wrong
+    assert "outputs_covered" in sound.spared
+    assert sound.disagreements() == []
+    told = replace(sound, verdicts={**sound.verdicts, "outputs_covered": "refuted"})
+    assert told.disagreements() == [("outputs_covered", "refuted, and some tables do not show it")]
+    said = {**sound.reasons, "initialised": f"scratch[0]: {REFUTED_IF}prefetch0 can be 0"}
+    told = replace(sound, verdicts={**sound.verdicts, "initialised": "unknown"}, reasons=said)
+    assert told.disagreements() == [("initialised", "refuted if, and no table shows it")]
 
 
 def _contradictions(first: int, many: int) -> list[str]:
@@ -71,6 +117,10 @@ WRONG = {
     "body_races": 12,
     "inputs_read": 17,
     "multiple_of": 81,
+    "blocks_in_bounds": SCHEMAS + 1,
+    "outputs_covered": SCHEMAS + 50,
+    "revisits": SCHEMAS + 38,
+    "table_reads": SCHEMAS + 2827,
 }
 """A seed whose kernel is wrong in a question."""
 
@@ -93,7 +143,7 @@ def test_a_wrong_verdict_is_told() -> None:
     assert set(told.disagreements()) == {("initialised", "wrong proved"), ("body_in_bounds", "wrong refuted")}
 
 
-@pytest.mark.parametrize("seed", [20003, 20005, 20008])
+@pytest.mark.parametrize("seed", [20003, 20005, 20008, SCHEMAS + 3, SCHEMAS + 38])
 def test_the_interpreter_shows_what_the_walk_finds(seed: int) -> None:
     conflicts, _ = verdict_of_runs(seed, {mode: one_run(seed, mode) for mode in MODES})
     assert conflicts == []
@@ -121,6 +171,34 @@ def test_a_run_that_waits_for_ever_ends_nothing_else() -> None:
         assert child.ask("one_run", 20003, "nan", limit=60)["said"] == ""
     finally:
         child.close()
+
+
+WAITS = """
+import threading
+lock = threading.Condition()
+def waits():
+    while True:
+        with lock:
+            lock.wait(timeout=0.1)
+for _ in range(4):
+    threading.Thread(target=waits).start()
+"""
+
+
+@pytest.mark.parametrize(("code", "for_ever"), [(WAITS, True), ("while True: pass", False)], ids=["waits", "works"])
+def test_who_looks_now_and_then_whether_a_wait_failed_waits_for_ever(code: str, for_ever: bool) -> None:
+    """As threads of JAX's interpreter do: they use a little of a processor, and runs of them were never ended."""
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        try:
+            watch = Watch(process.pid)
+            time.sleep(1)
+            seen = False
+            for _ in range(2 * IDLE_LOOKS):
+                time.sleep(LOOK)
+                seen = seen or watch.idle()
+            assert seen is for_ever
+        finally:
+            process.kill()
 
 
 def test_the_linter_flags_what_fills_up_a_block() -> None:

@@ -12,6 +12,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
+from layoutproof.pallas.refuted_if import REFUTED_IF
 from tests.bodies.forms import Call
 from tests.bodies.truth.description import Description
 from tests.bodies.truth.generate import kernel
@@ -26,7 +27,7 @@ NOTHING = "nothing"
 class Compared:
     """One kernel. verdicts: the worst error of each question; wrong, right: see `literal.Truth`.
 
-    reasons: of what is not proved.  refused: why JAX does not trace it.
+    reasons: of what is not proved.  refused: why JAX does not trace it.  spared: as of `literal.Truth`.
     """
 
     seed: int
@@ -36,13 +37,14 @@ class Compared:
     verdicts: Mapping[str, str] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     refused: str = ""
+    spared: tuple[str, ...] = ()
 
     def truth(self, question: str) -> str:
         """In one word; open where the truth is neither."""
         return "wrong" if question in self.wrong else "right" if question in self.right else "open"
 
     def disagreements(self) -> list[tuple[str, str]]:
-        """(question, "wrong proved" or "wrong refuted") of each."""
+        """(question, "wrong proved", "wrong refuted", or which other word is wrong) of each."""
         found = []
         for name, verdict in self.verdicts.items():
             proved = verdict == "proved" or (name == "inputs_read" and verdict == NOTHING)
@@ -50,6 +52,10 @@ class Compared:
                 found.append((name, "wrong proved"))
             if verdict == "refuted" and name in self.right:
                 found.append((name, "wrong refuted"))
+            elif verdict == "refuted" and name in self.spared:
+                found.append((name, "refuted, and some tables do not show it"))
+            if verdict == "unknown" and REFUTED_IF in self.reasons[name] and name in self.right:
+                found.append((name, "refuted if, and no table shows it"))
         return found
 
     def kind_of_reason(self, question: str) -> str:
@@ -63,7 +69,8 @@ class Compared:
 
 def call_of(made: Description) -> Call:
     """The kernel as a function, its arguments, and what is known of its tables."""
-    assume = tuple(f"{t.low} <= prefetch{k} <= {t.high}" for k, t in enumerate(made.tables))
+    ranges = tuple(f"{t.low} <= prefetch{k} <= {t.high}" for k, t in enumerate(made.tables))
+    assume = made.assume or ranges
     return Call(function(made), tuple(shapes(made)), assume)
 
 
@@ -87,9 +94,9 @@ def compared(seed: int) -> Compared:
     """One random kernel, judged, and run literally."""
     made = kernel(seed)
     true = truth(made)
-    wrong, right = (tuple(sorted(names)) for names in (true.wrong, true.right))
+    wrong, right, spared = (tuple(sorted(names)) for names in (true.wrong, true.right, true.spared))
     try:
         verdicts, reasons = said(made)
     except LayoutError as error:
         return Compared(seed, wrong, right, true.why, refused=str(error))
-    return Compared(seed, wrong, right, true.why, verdicts, reasons)
+    return Compared(seed, wrong, right, true.why, verdicts, reasons, spared=spared)

@@ -63,12 +63,18 @@ class Ref:
 
 @dataclass(frozen=True)
 class Table:
-    """A scalar-prefetch operand: `length` numbers, low <= number <= high."""
+    """A scalar-prefetch operand: `length` numbers, low <= number <= high. shape: where it has several dimensions."""
 
     name: str
     length: int
     low: int
     high: int
+    shape: Shape = ()
+
+    @property
+    def dims(self) -> Shape:
+        """Its extents."""
+        return self.shape or (self.length,)
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,10 @@ class Scoped:
 
 @dataclass(frozen=True)
 class Description:
-    """A kernel. parallel: how many of the first grid dimensions are. aliases: (input, output). notes: what slipped."""
+    """A kernel. parallel: how many of the first grid dimensions are. aliases: (input, output). notes: what slipped.
+
+    assume: what is assumed of the tables, where that is more than their ranges.
+    """
 
     seed: int
     grid: Shape
@@ -157,6 +166,7 @@ class Description:
     body: tuple[Any, ...]
     aliases: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
+    assume: tuple[str, ...] = ()
 
 
 def parts(thing: Any) -> Iterator[Any]:
@@ -223,7 +233,8 @@ def shown(thing: Any, depth: int = 0) -> str:
             refs = [*thing.tables, *thing.inputs, *thing.outputs, *thing.scratch]
             lines = "".join(f"  {r if isinstance(r, Table) else shown(r)}\n" for r in refs)
             aliases = f"  aliases {thing.aliases}\n" if thing.aliases else ""
-            return head + lines + aliases + "".join(shown(s, 1) for s in thing.body)
+            assumed = "".join(f"  assume {text}\n" for text in thing.assume)
+            return head + lines + assumed + aliases + "".join(shown(s, 1) for s in thing.body)
         case tuple():
             return f"({', '.join(map(shown, thing))})"
     return str(thing)

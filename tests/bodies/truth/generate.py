@@ -1027,10 +1027,16 @@ def _moved(view: View) -> View:
 
 HARDER = 1_000_000
 """From this seed on, kernels have rarer forms."""
+SCHEMAS = 1_000_000_000
+"""From this seed on, kernels have tables of a schema."""
 
 
 def kernel(seed: int) -> Description:
     """The random kernel of a seed."""
+    if seed >= SCHEMAS:
+        from tests.bodies.truth.schemas import OverTables
+
+        return OverTables(random.Random(seed), seed).made()
     if seed >= HARDER:
         from tests.bodies.truth.harder import Harder
 

@@ -7,14 +7,19 @@ when it starts, and is in flight until all bytes of its semaphore have been wait
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, permutations, product
+from math import prod
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Table as Described
+from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.witnesses import broken, witness
 from tests.bodies.truth.description import (
     Description,
     E,
@@ -26,6 +31,7 @@ from tests.bodies.truth.description import (
     Signal,
     Start,
     Store,
+    Table,
     View,
     Wait,
     When,
@@ -128,6 +134,7 @@ class Run:
     iterations: int = 0
     conditions: int = 0
     touched: dict[tuple[Program, str], tuple[Any, Any]] = field(default_factory=dict)
+    in_map: bool = False
 
     def run(self) -> Seen:
         """All programs."""
@@ -136,7 +143,7 @@ class Run:
         self.semaphores: dict[str, dict[Shape, Semaphore]] = {}
         self.arrays: dict[str, Memory] = {}
         for table, content in zip(made.tables, self.tables, strict=True):
-            ref = Ref(table.name, "in", (table.length,), "i32", "smem")
+            ref = Ref(table.name, "in", table.dims, "i32", "smem")
             self.memory[table.name] = self._memory(ref, np.array(content, np.int32))
         for ref, array in zip(made.inputs, self.inputs, strict=True):
             self.arrays[ref.name] = self._memory(ref, np.array(array))
@@ -154,6 +161,7 @@ class Run:
             if not ref.block:
                 self.memory[ref.name] = self.arrays[ref.name]
         self.read = {ref.name: np.zeros(ref.shape, bool) for ref in made.inputs}
+        self.covered = {ref.name: np.zeros(ref.shape, bool) for ref in made.outputs if ref.block}
         try:
             with np.errstate(all="ignore"):
                 self._programs()
@@ -166,6 +174,7 @@ class Run:
     def _programs(self) -> None:
         made = self.made
         blocks: dict[str, tuple[int, ...]] = {}
+        left: set[tuple[str, tuple[int, ...]]] = set()
         for number, program in enumerate(self.programs):
             self.program, self.number = program, number
             starts = {ref.name: self._starts(ref) for ref in (*made.inputs, *made.outputs) if ref.block}
@@ -174,6 +183,9 @@ class Run:
                     self.memory[ref.name] = self._window(ref, starts[ref.name])
             for ref in made.outputs:
                 if ref.block and blocks.get(ref.name) != starts[ref.name]:
+                    _overlap(ref, starts[ref.name], self.seen)
+                    if (ref.name, starts[ref.name]) in left:
+                        self.seen.add("revisited", f"{ref.name} at {starts[ref.name]} in program {program}")
                     self.memory[ref.name] = self._memory(Ref(ref.name, "out", ref.seen, ref.dtype), None)
                     blocks[ref.name] = starts[ref.name]
             self._do(made.body, {})
@@ -189,8 +201,12 @@ class Run:
                     if same:
                         continue
                 self._written_back(ref, starts[ref.name])
+                left.add((ref.name, starts[ref.name]))
         for name, slots in self.semaphores.items():
             self._at_zero(name, slots, "when the kernel ends")
+        for of, covered in self.covered.items():
+            if not covered.all():
+                self.seen.add("not covered", f"{of}{_first(~covered)}")
         for ref in made.outputs:
             if not ref.block:
                 memory = self.arrays[ref.name]
@@ -217,9 +233,11 @@ class Run:
 
     def _starts(self, ref: Ref) -> tuple[int, ...]:
         found = []
+        self.in_map = True
         for (kind, size), e in zip(ref.block, ref.index, strict=True):
             entry = int(self._scalar(e, {}))
             found.append(entry * size if kind == "blocked" else entry)
+        self.in_map = False
         if ref.low:
             found[0] -= ref.low
         return tuple(found)
@@ -228,7 +246,7 @@ class Run:
         array = self.arrays[ref.name].v
         seen = self._memory(Ref(ref.name, "in", ref.seen, ref.dtype), None)
         seen.bits[...] = PADDING
-        inside, place = _overlap(ref, starts)
+        inside, place = _overlap(ref, starts, self.seen)
         if not _whole(ref):
             self.read[ref.name][place] = True
         kept = array[place].reshape(seen.v[inside].shape)
@@ -238,12 +256,15 @@ class Run:
 
     def _written_back(self, ref: Ref, starts: tuple[int, ...]) -> None:
         window, array = self.memory[ref.name], self.arrays[ref.name]
-        inside, place = _overlap(ref, starts)
+        inside, place = _overlap(ref, starts, self.seen)
+        self.covered[ref.name][place] = True
         bits, stored = window.bits[inside], window.stored[inside]
         if not stored.all():
             self.seen.add("not stored", f"{ref.name}: window of program {self.program}, element {_first(~stored)}")
         if (bits & PADDING).any():
             self.seen.add("padding", f"{ref.name}: window of program {self.program}, {_first(bits & PADDING)}")
+        if (stored & ((bits & UNWRITTEN) > 0)).any():
+            self.seen.add("uses unwritten", f"{ref.name}: what goes out after program {self.program}")
         shape = array.v[place].shape
         array.v[place] = window.v[inside].reshape(shape)
         array.bits[place] = bits.reshape(shape)
@@ -262,7 +283,8 @@ class Run:
             start = int(self._scalar(s.start, names))
             last = start + (s.size - 1) * s.stride
             if start < 0 or last >= extent:
-                self.seen.add("out of bounds", f"{view.ref}: {start}..{last} of {extent} in program {self.program}")
+                kind = "table read outside" if self.in_map else "out of bounds"
+                self.seen.add(kind, f"{view.ref}: {start}..{last} of {extent} in program {self.program}")
                 raise Stop("out of bounds")
             found.append(start if s.single else slice(start, last + 1, s.stride))
         return tuple(found)
@@ -468,6 +490,9 @@ class Run:
                     self._scoped(refs, inner, names)
 
     def _store(self, view: View, value: E, mask: E | None, names: dict[str, Value]) -> None:
+        if mask is None and value.op == "select" and value.args[2] == E("load", (view, None), value.shape, value.dtype):
+            self._merged(view, value, names)
+            return
         given = self.value(value, names)
         where = None if mask is None else self.value(mask, names)
         memory, index, shape = self._region(view, names)
@@ -478,6 +503,18 @@ class Run:
         self._used(given.bits[chosen], f"a store to {view.ref}")
         self._touch(memory, index, True)
         self._put(memory, index, chosen, given.v, given.bits)
+
+    def _merged(self, view: View, value: E, names: dict[str, Value]) -> None:
+        """`out = where(mine, new, out)`: what goes back to its own place is as it was."""
+        where, given = self.value(value.args[0], names), self.value(value.args[1], names)
+        memory, index, _ = self._region(view, names)
+        if where.bits.any():
+            self._used(where.bits, "a mask")
+            raise Stop("a mask is garbage")
+        self._used(given.bits[where.v], f"a store to {view.ref}")
+        self._touch(memory, index, True)
+        self._put(memory, index, where.v, given.v, given.bits)
+        memory.stored[index] = True
 
     def _put(self, memory: Memory, index: Any, chosen: Any, v: Any, bits: Any) -> None:
         memory.v[index] = np.where(chosen, v.astype(memory.v.dtype), memory.v[index])
@@ -572,13 +609,14 @@ def _whole(ref: Ref) -> bool:
     return ref.seen == ref.shape and all(e.op == "int" and e.args[0] == 0 for e in ref.index)
 
 
-def _overlap(ref: Ref, starts: tuple[int, ...]) -> tuple[Any, Any]:
-    """The part of a window that is in the array, and its place there."""
+def _overlap(ref: Ref, starts: tuple[int, ...], seen: Seen) -> tuple[Any, Any]:
+    """The part of a window that is in the array, and its place there. Raises Stop where there is none."""
     inside, place = [], []
     for (kind, size), start, extent in zip(ref.block, starts, ref.shape, strict=True):
         low, high = max(start, 0), min(start + size, extent)
         if low >= high:
-            raise AssertionError(f"the window of {ref.name} at {starts} is outside of {ref.shape}")
+            seen.add("block outside", f"{ref.name}: the window at {starts} is outside of {ref.shape}")
+            raise Stop("a window is outside of its array")
         place.append(slice(low, high))
         if kind != "squeezed":
             inside.append(slice(low - start, high - start))
@@ -596,8 +634,12 @@ QUESTIONS = (
     "body_races",
     "inputs_read",
     "multiple_of",
+    "blocks_in_bounds",
+    "outputs_covered",
+    "revisits",
+    "table_reads",
 )
-"""The questions about bodies that have a truth here."""
+"""The questions that have a truth here."""
 
 MOST_CONTENTS = 12
 DATA_SETS = 2
@@ -605,15 +647,21 @@ DATA_SETS = 2
 
 @dataclass(frozen=True)
 class Truth:
-    """wrong, right: the questions whose answer must not be "proved", must not be "refuted". why: in words."""
+    """wrong, right: the questions whose answer must not be "proved", must not be "refuted". why: in words.
+
+    spared: the questions that are right of some tables, so that nothing but those tables may be refuted.
+    """
 
     wrong: frozenset[str]
     right: frozenset[str]
     why: dict[str, str]
+    spared: frozenset[str] = frozenset()
 
 
 def contents(made: Description, seed: int) -> tuple[list[list[Any]], bool]:
     """What the tables may hold, and whether that is all."""
+    if made.assume:
+        return assumed(made, seed)
     rng = np.random.default_rng(seed)
     ranges = [range(t.low, t.high + 1) for t in made.tables for _ in range(t.length)]
     every = int(np.prod([len(r) for r in ranges])) if ranges else 1
@@ -630,6 +678,60 @@ def contents(made: Description, seed: int) -> tuple[list[list[Any]], bool]:
             rest = rest[t.length :]
         found.append(one)
     return found, every <= MOST_CONTENTS * 6
+
+
+MOST_ASSUMED = 60
+"""Contents of tables with a schema that are looked at."""
+MOST_TRIED = 6_000
+"""Contents that are held against what is assumed, to find all that are so."""
+
+
+def assumed(made: Description, seed: int) -> tuple[list[list[Any]], bool]:
+    """What tables may hold that are as assumed, and whether that is all: first what our own search for tables finds."""
+    kernel = Kernel("tables", made.grid, (), (), tables=tuple(Described(t.name, t.dims) for t in made.tables))
+    kernel = with_assumptions(kernel, made.assume)
+    names = [t.name for t in made.tables]
+    rng = np.random.default_rng(seed)
+    found: dict[bytes, list[Any]] = {}
+
+    def kept(tables: Mapping[str, Any]) -> bool:
+        one = [np.array(tables[name], np.int32) for name in names]
+        found.setdefault(b"".join(t.tobytes() for t in one), one)
+        return False
+
+    witness(kernel, names, {}, kept)
+    said = {t.name: t for t in kernel.tables}
+    each = [_candidates(table, said[table.name]) for table in made.tables]
+    every = prod(map(len, each)) <= MOST_TRIED
+    if not every:
+        # some of each by chance: the first ones are all alike
+        many = int(MOST_TRIED ** (1 / len(each)))
+        each = [[some[k] for k in rng.permutation(len(some))[:many]] for some in each]
+
+    def more(tables: dict[str, Any]) -> None:
+        if len(tables) == len(names):
+            kept(tables)
+            return
+        table = made.tables[len(tables)]
+        for flat in each[len(tables)]:
+            with_it = {**tables, table.name: np.array(flat, np.int32).reshape(table.dims)}
+            if broken(kernel, with_it, {}) == "":
+                more(with_it)
+
+    more({})
+    first, *rest = found.values()
+    rest = [rest[k] for k in rng.permutation(len(rest))]
+    return [first, *rest[: MOST_ASSUMED - 1]], every and len(found) <= MOST_ASSUMED
+
+
+def _candidates(table: Table, said: Described) -> list[tuple[int, ...]]:
+    """Everything that a table may hold by what is said of it alone."""
+    span = range(table.low, table.high + 1)
+    if said.monotone:
+        return list(combinations_with_replacement(span, table.length))
+    if said.injective:
+        return list(permutations(span, table.length))
+    return list(product(span, repeat=table.length))
 
 
 def arrays(made: Description, seed: int) -> list[Any]:
@@ -653,28 +755,40 @@ def truth(made: Description) -> Truth:
     """What is true of a kernel, of every run that was looked at."""
     found: dict[str, str] = {}
     every, all_contents = contents(made, made.seed)
-    stopped = False
+    stopped, spared = False, set[str]()
     for number, tables in enumerate(every):
-        for data in range(DATA_SETS if number == 0 else 1):
-            for share, programs in enumerate(shares(made)):
-                run = Run(made, arrays(made, made.seed + 7 * number + data), tables, programs)
-                seen = run.run()
-                stopped = stopped or seen.stopped
-                # of an output, all programs write
-                whole = share == 0
-                for kind, where in seen.found.items():
-                    if whole or kind != "not stored":
-                        found.setdefault(kind, f"{where}; tables {[list(map(int, t)) for t in tables]}")
-                if whole and not seen.stopped:
-                    races(run, found)
-                    _unread(run, found)
-            if made.parallel:
-                # parallel programs have no order: who comes first may find what a later one left
-                behind = sorted(shares(made)[0], key=lambda p: tuple(-n for n in p[: made.parallel]))
-                run = Run(made, arrays(made, made.seed + 7 * number + data), tables, behind)
-                kinds = run.run().found
-                found |= {kind: kinds[kind] for kind in kinds if "foreign" in kind and kind not in found}
-    return _answers(found, all_contents and "data" not in made.notes, stopped)
+        here, ended = _of_tables(made, number, tables)
+        stopped = stopped or not ended
+        found = here | found
+        if ended:
+            spared |= {name for name, (bad, open_) in _KINDS.items() if not (bad | open_) & set(here)}
+    return _answers(found, all_contents and "data" not in made.notes, stopped, frozenset(spared))
+
+
+def _of_tables(made: Description, number: int, tables: Sequence[Any]) -> tuple[dict[str, str], bool]:
+    """What runs on these tables show, and whether all of them came to their end."""
+    found: dict[str, str] = {}
+    ended = True
+    for data in range(DATA_SETS if number == 0 else 1):
+        for share, programs in enumerate(shares(made)):
+            run = Run(made, arrays(made, made.seed + 7 * number + data), tables, programs)
+            seen = run.run()
+            ended = ended and not seen.stopped
+            # of an output, all programs write
+            whole = share == 0
+            for kind, where in seen.found.items():
+                if whole or kind not in _OF_ALL:
+                    found.setdefault(kind, f"{where}; tables {[t.tolist() for t in tables]}")
+            if whole and not seen.stopped:
+                races(run, found)
+                _unread(run, found)
+        if made.parallel:
+            # parallel programs have no order: who comes first may find what a later one left
+            behind = sorted(shares(made)[0], key=lambda p: tuple(-n for n in p[: made.parallel]))
+            run = Run(made, arrays(made, made.seed + 7 * number + data), tables, behind)
+            kinds = run.run().found
+            found |= {kind: kinds[kind] for kind in kinds if "foreign" in kind and kind not in found}
+    return found, ended
 
 
 def races(run: Run, found: dict[str, str]) -> None:
@@ -707,7 +821,9 @@ def _unread(run: Run, found: dict[str, str]) -> None:
 
 _CHOICES = {"min", "max", "select"}
 """What an index map leaves out with these, it leaves out on purpose."""
-_KINDS = {
+_OF_ALL = {"not stored", "not covered", "revisited"}
+"""What only a run of all programs shows."""
+_KINDS: dict[str, tuple[set[str], set[str]]] = {
     # question: what makes it wrong, what makes it neither right nor wrong
     "body_in_bounds": ({"out of bounds"}, set()),
     "outputs_stored": ({"not stored"}, set()),
@@ -717,18 +833,27 @@ _KINDS = {
     "body_races": ({"race", "uses foreign"}, set()),
     "inputs_read": ({"unread tail"}, {"unread"}),
     "multiple_of": ({"not a multiple"}, set()),
+    "blocks_in_bounds": ({"block outside"}, set()),
+    "outputs_covered": ({"not covered"}, set()),
+    "revisits": ({"revisited"}, set()),
+    "table_reads": ({"table read outside"}, set()),
 }
+_OUTSIDE = {
+    "out of bounds": "body_in_bounds",
+    "block outside": "blocks_in_bounds",
+    "table read outside": "table_reads",
+}
+"""What follows such an access has no meaning."""
 
 
-def _answers(found: dict[str, str], all_contents: bool, stopped: bool) -> Truth:
+def _answers(found: dict[str, str], all_contents: bool, stopped: bool, spared: frozenset[str]) -> Truth:
     wrong, right, why = set(), set(), {}
-    outside = "out of bounds" in found
+    outside = {question for kind, question in _OUTSIDE.items() if kind in found}
     for question, (bad, open_) in _KINDS.items():
         kinds = [kind for kind in found if kind in bad]
         why[question] = "; ".join(f"{kind}: {found[kind]}" for kind in found if kind in bad | open_)
-        # what follows an access out of bounds has no meaning
-        if kinds and (not outside or question == "body_in_bounds"):
+        if kinds and (not outside or question in outside):
             wrong.add(question)
         elif not kinds and not open_ & set(found) and all_contents and not stopped:
             right.add(question)
-    return Truth(frozenset(wrong), frozenset(right), why)
+    return Truth(frozenset(wrong), frozenset(right), why, spared)

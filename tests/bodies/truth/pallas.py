@@ -249,5 +249,5 @@ def function(made: Description) -> Callable[..., Any]:
 
 def shapes(made: Description) -> list[Any]:
     """The arguments of the function, as shapes."""
-    tables = [jax.ShapeDtypeStruct((t.length,), jnp.int32) for t in made.tables]
+    tables = [jax.ShapeDtypeStruct(t.dims, jnp.int32) for t in made.tables]
     return [*tables, *(jax.ShapeDtypeStruct(ref.shape, DTYPES[ref.dtype]) for ref in made.inputs)]
