@@ -15,6 +15,8 @@ WORDS = 5
 ROW = 4
 """Words in a row; of them at most one is filled in."""
 HOLE = "{}"
+NAMED = re.compile(r"\{[a-z_]\w*(?:![rsa])?(?::[^{}]*)?\}")
+"""A hole of a template (`core.message`)."""
 WORD = re.compile(r"['\"(]?[A-Za-z][a-z-]*(?:'s)?[,;:.?)'\"]*")
 
 Row = tuple[str, ...]
@@ -51,7 +53,7 @@ def written(modules: Iterable[str]) -> set[Row]:
     found = set()
     for source in modules:
         for text in texts(ast.parse(source)):
-            for row in rows(text):
+            for row in rows(NAMED.sub(HOLE, text)):
                 shown = tuple(HOLE if HOLE in word else word for word in row)
                 if sum(bool(WORD.fullmatch(word)) for word in shown) >= ROW - 1 and shown.count(HOLE) <= 1:
                     found.add(shown)
