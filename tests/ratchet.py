@@ -1,5 +1,5 @@
 """What may only become less, measured from the code: functions that are hard to read, `Any` in signatures, names of
-classes that mean two things.
+classes that mean two things, sentences of the product that tests repeat.
 
     python -m tests.ratchet
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.imports import package_of, sources
+from tests.sentences import repeated
 
 RECORD = Path(__file__).with_suffix(".json")
 COMPLEX = 25
@@ -30,12 +31,13 @@ class Measured(NamedTuple):
     """complex: `module:function` -> its complexity, of those above `COMPLEX`.
 
     any: of each package, how many functions have `Any` in their signature.  doubled: public names of classes -> the
-    modules that have one of that name.
+    modules that have one of that name.  sentences: of each folder of tests, how many sentences of the product it has.
     """
 
     complex: dict[str, int]
     any: dict[str, int]
     doubled: dict[str, list[str]]
+    sentences: dict[str, int]
 
 
 def own(node: ast.AST) -> Iterator[ast.AST]:
@@ -65,8 +67,8 @@ def loose(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     )
 
 
-def measured(modules: Mapping[str, str]) -> Measured:
-    """What the sources of modules have. modules: dotted name -> source."""
+def measured(modules: Mapping[str, str], tests: Mapping[str, str]) -> Measured:
+    """What the sources of modules have. modules: dotted name -> source.  tests: path below `tests` -> source."""
     hard: dict[str, int] = {}
     many: Counter[str] = Counter()
     classes: defaultdict[str, list[str]] = defaultdict(list)
@@ -82,7 +84,14 @@ def measured(modules: Mapping[str, str]) -> Measured:
             if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
                 classes[each.name].append(module)
     doubled = {name: where for name, where in sorted(classes.items()) if len(where) > 1}
-    return Measured(hard, {name: count for name, count in sorted(many.items()) if count}, doubled)
+    loosely = {name: count for name, count in sorted(many.items()) if count}
+    return Measured(hard, loosely, doubled, repeated(modules.values(), tests))
+
+
+def suite() -> dict[str, str]:
+    """Path below `tests` -> source of every module of tests."""
+    folder = RECORD.parent
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))}
 
 
 def recorded() -> Measured:
@@ -109,12 +118,18 @@ def grown(before: Measured, now: Measured) -> list[str]:
         for name, where in now.doubled.items()
         if len(where) > len(before.doubled.get(name, ()))
     ]
+    lines += [
+        f"tests/{name} repeats {count} sentences of the product, it had {before.sentences.get(name, 0)}: assert the "
+        "message's id and its numbers (core/message.py); the words are in tests/golden/messages.md"
+        for name, count in now.sentences.items()
+        if count > before.sentences.get(name, 0)
+    ]
     return lines
 
 
 def main() -> None:
     """Write the record where it has fallen."""
-    now = measured(sources())
+    now = measured(sources(), suite())
     more = grown(recorded(), now) if RECORD.exists() else []
     if more:
         sys.exit("\n".join(more))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.size import Extent, Size
 from layoutproof.core.term import Term
@@ -53,7 +54,7 @@ def check_length(text: str, most: int = MAX_CHARACTERS) -> str:
       ^ column 1
     """
     if len(text) > most:
-        raise LayoutError(f"a text of {len(text):,} characters; at most {most:,} are read", text=text[:80], column=1)
+        raise LayoutError(problems.CHARACTERS(len(text), most), text=text[:80], column=1)
     return text
 
 
@@ -73,7 +74,7 @@ def check_text(text: str) -> str:
             continue
         depth += 1 if mark in "([{" else -1
         if depth > DEEPEST:
-            raise LayoutError(f"brackets nested more than {DEEPEST} deep", text=text, column=found.start() + 1)
+            raise LayoutError(problems.BRACKETS_DEPTH(DEEPEST), text=text, column=found.start() + 1)
     return text
 
 
@@ -91,14 +92,14 @@ def check_data(value: object, what: str) -> None:
         values, depth = todo.pop()
         seen += len(values)
         if seen > MOST_VALUES:
-            raise LayoutError(f"{what}: more than {MOST_VALUES} values")
+            raise LayoutError(problems.VALUES(what, MOST_VALUES))
         for each in values:
             if type(each) is int:
                 if abs(each) > LARGEST:
                     raise LayoutError(f"{what}: {_number(_shown(each))}")
             elif type(each) is not str and isinstance(each, list | tuple | Mapping):
                 if depth == DEEPEST:
-                    raise LayoutError(f"{what}: nested more than {DEEPEST} deep")
+                    raise LayoutError(problems.DEPTH(what, DEEPEST))
                 todo.append((list(each.values()) if isinstance(each, Mapping) else each, depth + 1))
 
 
@@ -110,7 +111,7 @@ def check_size(size: Extent) -> Extent:
         return size
     terms = size.terms  # type: ignore[union-attr]
     if len(terms) > MOST_TERMS or any(len(names) > MOST_FACTORS for names, _ in terms):
-        raise LayoutError(f"a size has at most {MOST_TERMS} terms of {MOST_FACTORS} factors when multiplied out")
+        raise LayoutError(problems.SIZE_TERMS(MOST_TERMS, MOST_FACTORS))
     for _, coefficient in terms:
         check_size(coefficient)
     return size
@@ -125,7 +126,7 @@ def check_box(extents: Sequence[Extent], what: str) -> None:
     layoutproof.core.errors.LayoutError: shape: the product of its 5 extents has more than 64 bits
     """
     if len(extents) > MOST_EXTENTS:
-        raise LayoutError(f"{what}: {len(extents)} extents; at most {MOST_EXTENTS}")
+        raise LayoutError(problems.EXTENTS(what, len(extents), MOST_EXTENTS))
     bits, factors, terms = 0, 0, 1
     for extent in extents:
         if isinstance(extent, Size):
@@ -134,9 +135,9 @@ def check_box(extents: Sequence[Extent], what: str) -> None:
         elif extent > 1:
             bits += extent.bit_length() - 1
     if bits > MOST_BITS:
-        raise LayoutError(f"{what}: the product of its {len(extents)} extents has more than {MOST_BITS} bits")
+        raise LayoutError(problems.BOX_BITS(what, len(extents), MOST_BITS))
     if factors > MOST_SIZES or terms > MOST_VALUES:
-        raise LayoutError(f"{what}: the product of its extents has more than {MOST_SIZES} sizes, multiplied out")
+        raise LayoutError(problems.BOX_SIZES(what, MOST_SIZES))
 
 
 def check_terms(terms: Iterable[Term], text: str) -> None:
@@ -145,14 +146,14 @@ def check_terms(terms: Iterable[Term], text: str) -> None:
     for term in terms:
         weight = _weigh(term, known)
         if weight.nodes > MOST_NODES:
-            raise LayoutError(f"an expression of more than {MOST_NODES} operations and operands", text=text)
+            raise LayoutError(problems.EXPRESSION_NODES(MOST_NODES), text=text)
         if weight.steps > MOST_STEPS:
-            raise LayoutError(f"an expression of more than {MOST_STEPS} operations within operations", text=text)
+            raise LayoutError(problems.EXPRESSION_STEPS(MOST_STEPS), text=text)
         if weight.bits > EXPRESSION_BITS:
             problem = f"an expression whose values can have over {EXPRESSION_BITS} bits: a product of too many factors"
             raise LayoutError(problem, text=text)
         if weight.terms > MOST_VALUES:
-            raise LayoutError("an expression that is too long when multiplied out", text=text)
+            raise LayoutError(problems.EXPRESSION_LENGTH(), text=text)
 
 
 class _Weight(NamedTuple):

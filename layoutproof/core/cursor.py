@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
+from layoutproof.core import problems
 from layoutproof.core.brackets import closing
 from layoutproof.core.errors import LayoutError, shorten
 
@@ -73,11 +74,11 @@ class TextSpan(NamedTuple):
                 opened.append(found.start())
             elif sign in _OPENS:
                 if not opened or text[opened.pop()] != _OPENS[sign]:
-                    raise self.refuse(f"{sign!r} closes nothing", found.start())
+                    raise self.refuse(problems.CLOSES_NOTHING(sign), found.start())
             elif not opened:
                 yield found
         if opened:
-            raise self.refuse(f"{text[opened[-1]]!r} is not closed", self.end)
+            raise self.refuse(problems.NOT_CLOSED(text[opened[-1]]), self.end)
 
     def split(self, marks: str) -> list[TextSpan]:
         """The parts between the matches of a pattern outside of all brackets; one more than there are matches.
@@ -191,7 +192,7 @@ class Cursor:
     def expected(self, what: str) -> LayoutError:
         """The error that something else stands here."""
         found = "the text ends" if self.kind == "end" else f"found '{shorten(self.word, 40)}'"
-        return self.refuse(f"expected {what}, but {found}")
+        return self.refuse(problems.EXPECTED(what, found))
 
     def take(self, kind: str, what: str) -> None:
         """Steps over a token of this kind. LayoutError for another one; `what` says what it would do."""
@@ -223,15 +224,15 @@ class Cursor:
             plain = word.lstrip("-0")
             if len(plain) > digits:
                 shown = shorten(word, 40)
-                raise self.refuse(f"the integer {shown} has over {digits} digits and does not fit in 64 bits")
+                raise self.refuse(problems.DIGITS(shown, digits))
             word = f"-{plain or 0}" if word[0] == "-" else plain or "0"
         value = int(word)
         if not low <= value < high:
-            raise self.refuse(f"the integer {value} does not fit in 64 bits")
+            raise self.refuse(problems.INT64(value))
         return value
 
     def no_token(self) -> LayoutError:
         """The error that no token can start after this one."""
         rest = self.text[self.end :]
         at = self.end + len(rest) - len(rest.lstrip())
-        return self.refuse(f"unexpected character {self.text[at]!r}", at)
+        return self.refuse(problems.CHARACTER(self.text[at]), at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError, closest, shorten
 
 ELEMENT_BITS: dict[str, int] = {
@@ -33,7 +34,7 @@ def element_bits(name: str) -> int:
     try:
         return ELEMENT_BITS[name]
     except KeyError:
-        raise LayoutError(f"unknown element type {shorten(str(name), 30)!r}{near_type(name)}") from None
+        raise LayoutError(problems.ELEMENT_TYPE(shorten(str(name), 30), near_type(name))) from None
 
 
 def integer_range(bits: int, signed: bool) -> tuple[int, int]:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from layoutproof.core import problems
+
 
 class LayoutError(ValueError):
     """The input is wrong: says the value, the rule it breaks, and the place.
@@ -195,7 +197,7 @@ def unknown_name(what: str, word: object, known: Iterable[str], others: Mapping[
     near = closest(word, names, others)
     listed = ", ".join(names)
     rest = f"{near} Known: {listed}" if near else f"; known: {listed}"
-    return LayoutError(f"unknown {what} {shorten(str(word), 40)!r}{rest}")
+    return LayoutError(problems.UNKNOWN_NAME(what, shorten(str(word), 40), rest))
 
 
 def _window(text: str, column: int | None, width: int = 100) -> tuple[int, str]:

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
+from layoutproof.core import problems
 from layoutproof.core.bounds import (
     LARGEST,
     MOST_DIGITS,
@@ -40,7 +41,7 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
     """
     left, arrow, right = check_length(text, LONGEST).partition("->")
     if not arrow:
-        raise LayoutError("an index map is written (i, j) -> (i // 8, j // 128); there is no '->'", text=text)
+        raise LayoutError(problems.MAP_ARROW(), text=text)
     parameters = _parse(left, text, 0)
     body = _parse(right, text, len(left) + 2)
     names = []
@@ -49,10 +50,10 @@ def parse_map(text: str) -> tuple[tuple[str, ...], tuple[Term, ...]]:
             raise _error("left of '->' stand plain names", node, text, 0)
         names.append(node.id)
     if len(set(names)) != len(names):
-        raise LayoutError(f"the index map names a dimension twice: ({', '.join(names)})", text=text, column=1)
+        raise LayoutError(problems.MAP_NAMES_TWICE(", ".join(names)), text=text, column=1)
     results = body.elts if isinstance(body, ast.Tuple) else [body]
     if max(len(names), len(results)) > MOST_EXTENTS:
-        raise LayoutError(f"a map of more than {MOST_EXTENTS} names or results", text=text)
+        raise LayoutError(problems.MAP_LENGTH(MOST_EXTENTS), text=text)
     terms = tuple(_build(node, text, len(left) + 2) for node in results)
     check_terms(terms, text)
     return tuple(names), terms
@@ -69,9 +70,9 @@ def parse_condition(text: str, tables: bool = False) -> Term:
     term = _build(_parse(text, text, 0), text, 0)
     check_terms((term,), text)
     if term.op not in CONDITIONS:
-        raise LayoutError(f"{text!r} is a number, not a condition; write for instance N % 8 == 0", text=text)
+        raise LayoutError(problems.CONDITION_NUMBER(text), text=text)
     if reads((term,)) and not tables:
-        raise LayoutError(f"{text!r} reads a table; a condition speaks of sizes", text=text)
+        raise LayoutError(problems.CONDITION_TABLE(text), text=text)
     return check_kind(term, condition=True)
 
 
@@ -101,9 +102,9 @@ def parse_size(text: str) -> Extent:
     try:
         value = parse_expression(text).evaluate({}, SizeNumbers())
     except (Undecided, TypeError) as error:
-        raise LayoutError(f"{text.strip()!r} is not a size: {error}") from None
+        raise LayoutError(problems.NO_SIZE(text.strip(), error)) from None
     except ZeroDivisionError:
-        raise LayoutError(f"{text.strip()!r} is not a size: it divides by zero", text=text) from None
+        raise LayoutError(problems.SIZE_DIVIDES_BY_ZERO(text.strip()), text=text) from None
     return check_size(value)
 
 
@@ -117,7 +118,7 @@ def _parse(part: str, text: str, start: int) -> ast.expr:
             return ast.parse(" ".join(part.strip().splitlines()) or " ", mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         column = start + lead + (getattr(error, "offset", None) or 1)
-        raise LayoutError(f"cannot read {part.strip()[:60]!r} as an expression", text=text, column=column) from None
+        raise LayoutError(problems.EXPRESSION(part.strip()[:60]), text=text, column=column) from None
 
 
 _BINARY: Mapping[type[ast.operator], Op] = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
 from layoutproof.core.numbers import Numbers
@@ -28,9 +29,7 @@ def reshape(before: Sequence[Extent], after: Sequence[Extent]) -> Reindex:
     (1, 1, 5)
     """
     if product(before) != product(after):
-        raise LayoutError(
-            f"[{_show(before)}] has {product(before)} elements and [{_show(after)}] has {product(after)}: no reshape"
-        )
+        raise LayoutError(problems.NO_RESHAPE(_show(before), product(before), _show(after), product(after)))
     groups = common_factors(before, after)
 
     def reindex(index: Index, on: Numbers) -> Index:
@@ -83,7 +82,7 @@ def transposed(m: IndexMap, permutation: Sequence[int]) -> Reindex:
     """
     rank = len(m.domain.extents)
     if sorted(permutation) != list(range(rank)):
-        raise LayoutError(f"permutation {tuple(permutation)} is not a permutation of 0..{rank - 1}")
+        raise LayoutError(problems.NO_PERMUTATION(tuple(permutation), rank - 1))
     return lambda index, on: tuple(index[p] for p in permutation)
 
 
@@ -145,7 +144,7 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
             left, right = (m.flat() if m.memory else m for m in (left, right))
             counts = [m.coordinates() for m in (left, right)]
         if counts[0] != counts[1]:
-            raise LayoutError(f"one map gives {counts[0]} coordinates, the other {counts[1]}: they cannot be compared")
+            raise LayoutError(problems.COORDINATES(counts[0], counts[1]))
         return left, right
     alike = (first.bits, first.prefix_bytes, first.space) == (second.bits, second.prefix_bytes, second.space)
     if alike and not by_address:

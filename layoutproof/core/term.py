@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn, TypeVar
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError, Unsupported
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.operations import CONDITIONS, LEAVES, NAMED, OPERATIONS, Op, apply, operation, shift
@@ -202,13 +203,13 @@ class Term:
     def __and__(self, other: object) -> Term:
         if type(other) is int and other >= 0 and (other & (other + 1)) == 0:
             return arithmetic("%", self, other + 1)
-        raise LayoutError(f"{self} & {other}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //")
+        raise LayoutError(problems.MASK(self, other))
 
     def __truediv__(self, other: object) -> NoReturn:
-        raise LayoutError(f"{self} / {other} is not an integer operation; write //")
+        raise LayoutError(problems.DIVISION(self, other))
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
-        raise LayoutError(f"an index map may not ask for the {what} of {self}: it has no value yet; use {instead}")
+        raise LayoutError(problems.DECISION(what, self, instead))
 
     def __lt__(self, other: object) -> bool:
         self._refuse(f"truth of < {other}", "layoutproof.minimum, layoutproof.maximum or layoutproof.select")
@@ -399,7 +400,7 @@ def check_kind(term: Term, condition: bool) -> Term:
 def _check_one(term: Term, condition: bool) -> None:
     if (term.op in CONDITIONS) != condition:
         found, wanted = ("a condition", "a number") if not condition else ("a number", "a condition")
-        raise LayoutError(f"{term} is {found} where {wanted} must stand", text=str(term))
+        raise LayoutError(problems.WRONG_KIND(term, found, wanted), text=str(term))
 
 
 def as_term(value: object) -> Term:
@@ -408,7 +409,7 @@ def as_term(value: object) -> Term:
         return value
     if type(value) is int:
         return Term("int", value)
-    raise LayoutError(f"an index map works on integers; got {value!r}, a {type(value).__name__}")
+    raise LayoutError(problems.NO_INTEGER(value, type(value).__name__))
 
 
 def minimum(left: Term | int, right: Term | int) -> Term:
@@ -496,7 +497,7 @@ def select(condition: Term, if_true: Term | int, if_false: Term | int) -> Term:
     '(i < 8) -> (select(i < 3, i, 7 - i))'
     """
     if not isinstance(condition, Term):
-        raise LayoutError(f"select takes a condition made by less or equal, not {condition!r}")
+        raise LayoutError(problems.SELECT(condition))
     return combined("select", condition, as_term(if_true), as_term(if_false))
 
 
@@ -508,16 +509,16 @@ def trace(function: Callable[..., object]) -> tuple[tuple[str, ...], tuple[Term,
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise LayoutError(f"an index map is a Python function of named parameters, not {function!r}") from None
+        raise LayoutError(problems.NO_FUNCTION(function)) from None
     if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
-        raise LayoutError("an index map takes one named parameter per dimension, no *args and no keyword-only ones")
+        raise LayoutError(problems.PARAMETERS())
     names = tuple(p.name for p in parameters)
     try:
         result = function(*(Traced("name", name) for name in names))
     except LayoutError:
         raise
     except Exception as error:
-        raise LayoutError(f"the index map raised {type(error).__name__} when traced: {error}") from error
+        raise LayoutError(problems.RAISED(type(error).__name__, error)) from error
     results = result if isinstance(result, tuple | list) else (result,)
     return names, tuple(_plain(as_term(r)) for r in results)
 
@@ -536,7 +537,7 @@ def arithmetic(op: Op, left: object, right: object) -> Term:
     """`left op right`. Raises LayoutError for a divisor that is a constant below 1."""
     left, right = as_term(left), as_term(right)
     if op in ("//", "%") and right.op == "int" and right.args[0] <= 0:
-        raise LayoutError(f"{left} {op} {right}: a divisor must be a positive integer")
+        raise LayoutError(problems.DIVISOR(left, op, right))
     return combined(op, left, right)
 
 

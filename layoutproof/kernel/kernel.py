@@ -41,6 +41,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size, evaluate
 from layoutproof.core.term import Amount, Term, bind, parameters, rebuilt, substitute, value_of
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel_parts import read_size, within
 
 KINDS = ("blocked", "squeezed", "element", "bounded")
@@ -440,7 +441,7 @@ class Kernel:
                 relations=tuple(replace(one, condition=substitute(one.condition, numbers)) for one in self.relations),
             )
         except ZeroDivisionError:
-            raise LayoutError("a size of the kernel divides by 0") from None
+            raise LayoutError(problems.SIZE_BY_ZERO()) from None
         bound.check_aliases()
         return bound
 
@@ -453,7 +454,7 @@ class Kernel:
             if (source.dims, source.dtype) != (target.dims, target.dtype):
                 # jax/_src/pallas/pallas_call.py, 0.10.2: "shape and dtype must match"
                 shapes = " and ".join(f"{o.name} {o.dtype}[{','.join(map(str, o.dims))}]" for o in (source, target))
-                raise LayoutError(f"aliases share one buffer, so shape and element type are equal: {shapes}")
+                raise LayoutError(problems.ALIAS_TYPES(shapes))
 
     def __str__(self) -> str:
         return f"{self.name} grid ({', '.join(map(str, self.grid))})"

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from layoutproof.core.errors import LayoutError, closest
 from layoutproof.core.expression import parse_size
 from layoutproof.core.term import Amount
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Block
 from layoutproof.kernel.kernel_parts import Parser, check_keys, parts_of, read_size, shown, within
 
@@ -42,22 +43,14 @@ def read_block(value: object, dims: Sequence[Amount], parse: Parser = parse_size
     if callable(value):
         raise _old_order()
     if not isinstance(value, Sequence):
-        raise LayoutError(
-            f"block is a list of dimensions such as [2, 3], or null for the whole array; not {shown(value)}"
-        )
+        raise LayoutError(problems.BLOCK_NO_LIST(shown(value)))
     if len(value) != len(dims):
-        raise LayoutError(
-            f"block has {len(value)} dimensions, {shown(list(value))}, and the array has {len(dims)}; "
-            "a block has one per dimension of its array, null to squeeze it"
-        )
+        raise LayoutError(problems.BLOCK_RANK(len(value), shown(list(value)), len(dims)))
     return tuple(_dimension(entry, f"block, dimension {k}", parse) for k, entry in enumerate(value))
 
 
 def _old_order() -> LayoutError:
-    return LayoutError(
-        "block is a list of dimensions and index a map; BlockSpec(index_map, block_shape) is the order before "
-        "jax 0.4.31, today it is BlockSpec(block_shape, index_map)"
-    )
+    return LayoutError(problems.BLOCK_ORDER())
 
 
 def check_order(index: object) -> None:
@@ -73,17 +66,17 @@ def _dimension(value: object, what: str, parse: Parser) -> Block:
         return Block("squeezed", 1)
     found = _KIND.fullmatch(value) if isinstance(value, str) else None
     if found is not None and found[1] == "Indirect":
-        raise LayoutError(f"{what}: Indirect gathers single elements by an array of indices, which is not modelled")
+        raise LayoutError(problems.INDIRECT(what))
     if found is not None and found[1][0].isupper() and found[1] not in _KINDS:
-        raise LayoutError(f"{what} is {_DIMENSION}; not {shown(value)}{closest(found[1], tuple(_KINDS))}")
+        raise LayoutError(problems.BLOCK_KIND(what, _DIMENSION, shown(value), closest(found[1], tuple(_KINDS))))
     if found is None or found[1] not in _KINDS:
         if isinstance(value, int | str) and type(value) is not bool:
             return Block("blocked", read_size(value, what, 1, parse))
-        raise LayoutError(f"{what} is {_DIMENSION}; not {shown(value)}")
+        raise LayoutError(problems.BLOCK_DIMENSION(what, _DIMENSION, shown(value)))
     kind, inside = _KINDS[found[1]], found[2].strip()
     if kind == "squeezed":
         if inside:
-            raise LayoutError(f"{what}: Squeezed() takes nothing, not {shown(inside)}")
+            raise LayoutError(problems.SQUEEZED_ARGUMENT(what, shown(inside)))
         return Block("squeezed", 1)
     padded = _PADDED.fullmatch(inside) if kind == "element" else None
     low, high = (int(padded[2]), int(padded[3])) if padded else (0, 0)
@@ -98,18 +91,16 @@ def _mapped(value: Mapping[object, object], what: str, parse: Parser) -> Block:
     check_keys(value, known, what)
     named = [kind for kind in kinds if kind in value]
     if len(named) != 1 or ("padding" in value and named != ["element"]):
-        raise LayoutError(
-            f"{what} is {{element: 8, padding: [1, 0]}}, {{bounded: 128}} or {{blocked: 8}}, not {shown(value)}"
-        )
+        raise LayoutError(problems.BLOCK_MAPPING(what, shown(value)))
     padding = value.get("padding", (0, 0))
     if not isinstance(padding, Sequence) or len(padding) != 2 or any(type(p) is not int for p in padding):
-        raise LayoutError(f"{what}: padding is two integers, [low, high], not {shown(padding)}")
+        raise LayoutError(problems.PADDING_FORM(what, shown(padding)))
     return Block(named[0], read_size(value[named[0]], what, 1, parse), *_padding(padding[0], padding[1], what))
 
 
 def _padding(low: int, high: int, what: str) -> tuple[int, int]:
     if low < 0 or high < 0:
-        raise LayoutError(f"{what}: padding is at least 0 elements, not ({low}, {high})")
+        raise LayoutError(problems.PADDING_NEGATIVE(what, low, high))
     return low, high
 
 
@@ -121,20 +112,15 @@ def unblocked(mode: object, block: Sequence[Block]) -> tuple[tuple[Block, ...], 
     """
     found = _KIND.fullmatch(mode) if isinstance(mode, str) else None
     if found is None or found[1] not in ("Blocked", "Unblocked") or (found[1] == "Blocked" and found[2].strip()):
-        raise LayoutError(
-            f"indexing_mode is Blocked(), Unblocked() or Unblocked(((low, high), ..)), not {shown(mode)}; "
-            "since jax 0.6.1 a block says Element(size, (low, high)) instead"
-        )
+        raise LayoutError(problems.INDEXING_MODE(shown(mode)))
     if found[1] == "Blocked":
         return tuple(block), "indexing_mode=Blocked() is gone since jax 0.6.1: a block of plain sizes is blocked"
     if any(b.kind not in ("blocked", "squeezed") for b in block):
-        raise LayoutError(
-            f"indexing_mode and {', '.join(map(str, block))} say the same thing twice; leave the mode out"
-        )
+        raise LayoutError(problems.MODE_TWICE(", ".join(map(str, block))))
     padding = _paddings(found[2], len(block))
     for k, (b, (low, high)) in enumerate(zip(block, padding, strict=True)):
         if b.kind == "squeezed" and (low, high) != (0, 0):
-            raise LayoutError(f"indexing_mode: dimension {k} is squeezed and cannot be padded by ({low}, {high})")
+            raise LayoutError(problems.MODE_SQUEEZED(k, low, high))
     new = tuple(
         b if b.kind == "squeezed" else Block("element", b.size, *_padding(low, high, "indexing_mode"))
         for b, (low, high) in zip(block, padding, strict=True)
@@ -151,7 +137,7 @@ def _paddings(text: str, rank: int) -> list[tuple[int, int]]:
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         pairs = [("", "")]
     if any(type(entry) is not int for pair in pairs for entry in pair):
-        raise LayoutError(f"the padding of Unblocked is written ((1, 0), (2, 0)), not {shown(text)}")
+        raise LayoutError(problems.UNBLOCKED_FORM(shown(text)))
     if len(pairs) != rank:
-        raise LayoutError(f"Unblocked pads {len(pairs)} dimensions, and the block has {rank}")
+        raise LayoutError(problems.UNBLOCKED_RANK(len(pairs), rank))
     return pairs

@@ -8,6 +8,7 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import surely_less, symbols_of
 from layoutproof.core.space import Space
 from layoutproof.core.term import fixed, reads
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Kernel, Operand
 
 Step = tuple[str, tuple[int, ...], tuple[int, ...]]
@@ -25,15 +26,15 @@ def element_map(kernel: Kernel, operand: Operand) -> IndexMap:
     terms = (*operand.index, *(size for size in operand.sizes if size is not None))
     for read in reads(terms):
         what = f"what {read.args[0]} holds"
-        raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
+        raise LayoutError(problems.BLOCK_DEPENDS(operand.name, what))
     grid, dims, sizes = fixed(kernel.grid), fixed(operand.dims), fixed(b.size for b in operand.block)
     known = {*kernel.grid_names, *symbols_of((*grid, *dims, *sizes))}
     for name in (name for term in terms for name in term.names() if name not in known):
         what = f"the size {name}, which is not one of its own"
-        raise LayoutError(f"the block of {operand.name} depends on {what}; ask a property of kernels instead")
+        raise LayoutError(problems.BLOCK_DEPENDS(operand.name, what))
     for name, extent in zip(kernel.grid_names, grid, strict=True):
         if not surely_less(-1, extent):
-            raise LayoutError(f"the grid has {extent} programs along {name}, so there is no map of them")
+            raise LayoutError(problems.GRID_EMPTY(extent, name))
     spread = [k for k, block in enumerate(operand.block) if block.kind != "squeezed"]
 
     def place(at: Index, replica: Index, on: Numbers) -> Index:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
 from layoutproof.core.term import Term, check_kind, every, substitute, trace
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Block, Table
 from layoutproof.kernel.kernel_block import check_order
 from layoutproof.kernel.kernel_parts import shown, without_rounding
@@ -46,7 +47,7 @@ def read_index(value: str | Callable[..., object] | None, block: Sequence[Block]
     bounded = [b.kind == "bounded" for b in block]
     if value is None:
         if any(bounded):
-            raise LayoutError("a BoundedSlice dimension needs an index map: its result is ds(start, size)")
+            raise LayoutError(problems.BOUNDED_NEEDS_INDEX())
         return (Term("int", 0),) * len(block), ()
     text = value if isinstance(value, str) else ""
     if text:
@@ -55,21 +56,20 @@ def read_index(value: str | Callable[..., object] | None, block: Sequence[Block]
         names, terms = trace(value)
         sizes = (None,) * len(terms)
     else:
-        raise LayoutError(f"index is a map such as (i, j) -> (i, j), or null for zeros; not {shown(value)}")
+        raise LayoutError(problems.INDEX_NO_MAP(shown(value)))
     if len(terms) != len(block):
         raise LayoutError(
-            f"the index map gives {len(terms)} results, and the block has {len(block)} dimensions; "
-            "each dimension has one, a squeezed one too",
+            problems.INDEX_RANK(len(terms), len(block)),
             text=text,
         )
     for k, (size, wanted) in enumerate(zip(sizes, bounded, strict=True)):
         if wanted and size is None:
-            raise LayoutError(f"result {k} must be ds(start, size): dimension {k} is a BoundedSlice", text=text)
+            raise LayoutError(problems.INDEX_NEEDS_DS(k), text=text)
         if size is not None and not wanted:
-            raise LayoutError(f"result {k} is ds(start, size), and dimension {k} is {block[k]}, no slice", text=text)
+            raise LayoutError(problems.INDEX_NO_SLICE(k, block[k]), text=text)
     for name in names if scope.parameters is not None else ():
         if name in scope.sizes:
-            raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
+            raise LayoutError(problems.INDEX_SIZE_CLASH(name), text=text)
     renamed = _renaming(names, scope, text)
     new = tuple(_checked(term, renamed, scope, text) for term in terms)
     if not any(bounded):
@@ -98,7 +98,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], tuple[Term, ...], tuple[Term | N
     try:
         tree = ast.parse(plain.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise LayoutError(f"cannot read {plain.strip()[:60]!r} as an expression", text=text) from None
+        raise LayoutError(problems.EXPRESSION(plain.strip()[:60]), text=text) from None
     results = tree.elts if isinstance(tree, ast.Tuple) else [tree]
     pairs = [_slice(node, text) for node in results]
     names, starts = parse_map(f"{left}-> ({', '.join(start for start, _ in pairs)},)")
@@ -110,7 +110,7 @@ def _slice(node: ast.expr, text: str) -> tuple[str, str | None]:
     match node:
         case ast.Call(func=ast.Name(id="ds") | ast.Attribute(attr="ds"), args=args, keywords=[]):
             if len(args) != 2:
-                raise LayoutError(f"ds takes a start and a size, not {len(args)} arguments", text=text)
+                raise LayoutError(problems.DS_ARGUMENTS(len(args)), text=text)
             return ast.unparse(args[0]), ast.unparse(args[1])
     return ast.unparse(node), None
 
@@ -123,7 +123,7 @@ def _renaming(names: tuple[str, ...], scope: Scope, text: str) -> dict[str, str]
         return dict(zip(names, (*scope.grid, *tables), strict=True))
     also = f", and may take the {len(tables)} tables ({', '.join(tables)}) after them" if tables else ""
     raise LayoutError(
-        f"the index map takes {len(names)} names; it takes one per grid dimension ({', '.join(scope.grid)}){also}",
+        problems.INDEX_NAMES(len(names), ", ".join(scope.grid), also),
         text=text,
     )
 
@@ -140,20 +140,20 @@ def _checked(term: Term, renamed: Mapping[str, str], scope: Scope, text: str) ->
 
 def _check_name(name: str, renamed: Mapping[str, str], scope: Scope, text: str) -> None:
     if renamed.get(name, name) in scope.tables:
-        raise LayoutError(f"{name!r} is a table; read an entry of it, for instance {name}[0]", text=text)
+        raise LayoutError(problems.TABLE_ENTRY(name), text=text)
     sizes = scope.sizes if scope.parameters is None else scope.sizes | scope.parameters
     if name not in renamed and name not in sizes:
         known = ", ".join((*renamed, *sorted(sizes)))
-        raise LayoutError(f"{name!r} is neither a grid index nor a size; known: {known or 'nothing'}", text=text)
+        raise LayoutError(problems.INDEX_UNKNOWN(name, known or "nothing"), text=text)
     if name not in renamed and name in scope.grid:
-        raise LayoutError(f"{name} names a grid index and a size; rename one of them", text=text)
+        raise LayoutError(problems.INDEX_SIZE_CLASH(name), text=text)
 
 
 def _check_read(read: Term, renamed: Mapping[str, str], scope: Scope, text: str) -> None:
     name = renamed.get(read.args[0].args[0], read.args[0].args[0])
     if name not in scope.tables:
         known = f"known: {', '.join(scope.tables)}" if scope.tables else "the kernel has no tables"
-        raise LayoutError(f"{read} reads {read.args[0]}, which is no table; {known}", text=text)
+        raise LayoutError(problems.NO_TABLE(read, read.args[0], known), text=text)
     rank = len(scope.tables[name].dims)
     if len(read.args) - 1 != rank:
-        raise LayoutError(f"{read} has {len(read.args) - 1} indices, and the table has {rank} dimensions", text=text)
+        raise LayoutError(problems.TABLE_RANK(read, len(read.args) - 1, rank), text=text)

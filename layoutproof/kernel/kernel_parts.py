@@ -22,9 +22,11 @@ from layoutproof.core.cursor import TextSpan
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.expression import parse_expression, parse_size
+from layoutproof.core.message import located
 from layoutproof.core.size import Size, surely_less
 from layoutproof.core.space import dimension_names
 from layoutproof.core.term import Amount, Term, reads
+from layoutproof.kernel import problems
 
 Parser = Callable[[str], Amount]
 """How the text of a size is read."""
@@ -42,14 +44,14 @@ def check_keys(value: object, known: Sequence[str], what: str, needed: Iterable[
     layoutproof.core.errors.LayoutError: a kernel has no 'gird'; did you mean 'grid'?; known: grid, inputs
     """
     if not isinstance(value, Mapping):
-        raise LayoutError(f"{what} is a mapping with {', '.join(known)}; found {shown(value)}")
+        raise LayoutError(problems.PART_NO_MAPPING(what, ", ".join(known), shown(value)))
     for key in value:
         if key not in known:
             near = closest(str(key), known)
-            raise LayoutError(f"{what} has no {shown(key)}{near}; known: {', '.join(known)}")
+            raise LayoutError(problems.PART_UNKNOWN_KEY(what, shown(key), near, ", ".join(known)))
     for key in needed:
         if key not in value:
-            raise LayoutError(f"{what} needs {key!r}; it has {', '.join(map(str, value)) or 'nothing'}")
+            raise LayoutError(problems.PART_MISSING_KEY(what, key, ", ".join(map(str, value)) or "nothing"))
     return value
 
 
@@ -57,7 +59,7 @@ def word_of(value: object, known: Sequence[str], what: str) -> str:
     """One of some known words; LayoutError lists them."""
     if isinstance(value, str) and value in known:
         return value
-    raise LayoutError(f"{what} is one of {', '.join(known)}, not {shown(value)}{closest(str(value), known)}")
+    raise LayoutError(problems.PART_CHOICE(what, ", ".join(known), shown(value), closest(str(value), known)))
 
 
 def shown(value: object) -> str:
@@ -69,7 +71,7 @@ def list_of(value: object, what: str) -> Sequence[object]:
     """The list itself; LayoutError for anything else."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return value
-    raise LayoutError(f"{what} is a list, not {shown(value)}")
+    raise LayoutError(problems.PART_NO_LIST(what, shown(value)))
 
 
 @contextmanager
@@ -78,7 +80,7 @@ def within(where: str) -> Iterator[None]:
     try:
         yield
     except LayoutError as error:
-        raise LayoutError(f"{where}: {error.problem}", text=error.text, column=error.column) from None
+        raise LayoutError(located(where, error.problem), text=error.text, column=error.column) from None
 
 
 def read_size(value: object, what: str, least: int | None = None, parse: Parser = parse_size) -> Any:
@@ -95,9 +97,9 @@ def read_size(value: object, what: str, least: int | None = None, parse: Parser 
         with within(what):
             size = parse(without_rounding(value) if parse is parse_size else value)
     else:
-        raise LayoutError(f"{what} is an integer or a size expression such as M//128, not {shown(value)}")
+        raise LayoutError(problems.SIZE_NO_NUMBER(what, shown(value)))
     if least is not None and not isinstance(size, Term) and not surely_less(least - 1, size):
-        raise LayoutError(f"{what} must be at least {least}, not {size}")
+        raise LayoutError(problems.SIZE_LEAST(what, least, size))
     return size
 
 
@@ -107,7 +109,7 @@ def parse_amount(text: str) -> Term:
     plain = text if "cdiv" in text and "ceil" not in text and "." not in text else without_rounding(text)
     term = parse_expression(plain)
     if reads((term,)):
-        raise LayoutError(f"{text!r} reads a table; a size does not", text=text)
+        raise LayoutError(problems.SIZE_READS_TABLE(text), text=text)
     return term
 
 
@@ -149,7 +151,7 @@ def parts_of(text: str) -> list[str]:
     """
     inner = text.strip()
     if not (inner[:1] in ("(", "[") and closing(inner, 0, curly=False) == len(inner) - 1):
-        raise TextSpan.whole(text).refuse("a list is written (2, 3)")
+        raise TextSpan.whole(text).refuse(problems.LIST_FORM())
     parts = between_commas(inner[1:-1], curly=False)
     # `(2,)`, and `()`
     return parts if parts[-1] else parts[:-1]
@@ -165,9 +167,9 @@ def read_array(
     """
     found = _ARRAY.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise LayoutError(f"{what} is written f32[7,5] (a layout does not belong there), not {shown(value)}")
+        raise LayoutError(problems.ARRAY_FORM(what, shown(value)))
     if found[1] not in types:
-        raise LayoutError(f"{what}: unknown element type {found[1]!r}{near_type(found[1])}")
+        raise LayoutError(problems.ARRAY_TYPE(what, found[1], near_type(found[1])))
     entries = parts_of(f"({found[2]})")
     return found[1], tuple(read_size(e, f"{what}, dimension {k}", 0, parse) for k, e in enumerate(entries))
 
@@ -193,4 +195,4 @@ def name_of(value: object, what: str) -> str:
     """A name that index maps may use; LayoutError for anything else."""
     if isinstance(value, str) and value.isidentifier() and not keyword.iskeyword(value):
         return value
-    raise LayoutError(f"{what} is named by letters, digits and '_', not {shown(value)}")
+    raise LayoutError(problems.PART_NAME(what, shown(value)))

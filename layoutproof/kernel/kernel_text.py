@@ -25,6 +25,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
 from layoutproof.core.term import Amount, parameters
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Block, Kernel, Operand, Scratch, Table
 from layoutproof.kernel.kernel_block import read_block, unblocked
 from layoutproof.kernel.kernel_index import Scope, read_index
@@ -145,12 +146,12 @@ def _check_operands(operands: Sequence[Operand]) -> None:
             with within(operand.name):
                 word_of(operand.same_as, earlier, "same_as: an earlier input")
     if not operands:
-        raise LayoutError("a kernel has at least one operand: inputs, outputs, or operands with a role each")
+        raise LayoutError(problems.NO_OPERAND())
 
 
 def _name(value: object) -> str:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise LayoutError(f"a kernel's name is a word such as matmul, not {shown(value)}")
+        raise LayoutError(problems.KERNEL_NAME(shown(value)))
     return value
 
 
@@ -158,7 +159,7 @@ def _limit(value: object) -> int | None:
     if value is None:
         return None
     if type(value) is not int or value < 1:
-        raise LayoutError(f"vmem_limit is a number of bytes of at least 1, not {shown(value)}")
+        raise LayoutError(problems.VMEM_LIMIT(shown(value)))
     return value
 
 
@@ -180,7 +181,7 @@ class _Row:
 def _rows(given: Mapping[str, object], types: Mapping[str, int], parse: Parser) -> list[_Row]:
     entries = {key: list_of(given.get(key, ()), key) for key in ("inputs", "outputs", "operands")}
     if "operands" in given and ("inputs" in given or "outputs" in given):
-        raise LayoutError("a kernel lists its operands once: inputs and outputs, or operands with a role each")
+        raise LayoutError(problems.OPERANDS_TWICE())
     rows: list[_Row] = []
     for key, role in (("inputs", "in"), ("outputs", "out"), ("operands", "")):
         for k, entry in enumerate(entries[key]):
@@ -199,7 +200,7 @@ def _row(where: str, entry: object, role: str, types: Mapping[str, int], parse: 
     given = check_keys(entry, known, "an operand", ("array",) if role else ("array", "role"))
     name = given.get("name", where.replace("inputs", "args"))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise LayoutError(f"an operand's name is a word such as x or args[0], not {shown(name)}")
+        raise LayoutError(problems.OPERAND_NAME(shown(name)))
     memory = word_of(given.get("memory", "vmem"), MEMORIES, "memory")
     dtype, dims = read_array(given["array"], {**types, **SEMAPHORES} if memory == "semaphore" else types, parse=parse)
     block, note = read_block(given.get("block"), dims, parse), ""
@@ -214,7 +215,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
         index, sizes = read_index(row.given.get("index"), row.block, scope)
         buffers = row.given.get("buffers")
         if buffers is not None and (type(buffers) is not int or buffers < 1):
-            raise LayoutError(f"buffers is a number of at least 1, not {shown(buffers)}")
+            raise LayoutError(problems.BUFFERS(shown(buffers)))
         return Operand(
             row.name,
             row.role,
@@ -236,7 +237,7 @@ def _operand(row: _Row, scope: Scope) -> Operand:
 def _truth(given: Mapping[str, object], key: str, default: bool) -> bool:
     value = given.get(key, default)
     if type(value) is not bool:
-        raise LayoutError(f"{key} is true or false, not {shown(value)}")
+        raise LayoutError(problems.TRUTH(key, shown(value)))
     return value
 
 
@@ -245,14 +246,14 @@ def _distinct(named: Sequence[tuple[str, str]]) -> None:
     for what, name in named:
         if name in seen:
             both = f"two {what}s" if seen[name] == what else f"one {seen[name]} and one {what}"
-            raise LayoutError(f"{name!r} names {both}; grid dimensions get names of their own by {{i: 4, j: 2}}")
+            raise LayoutError(problems.NAME_TWICE(name, both))
         seen[name] = what
 
 
 def _semantics(value: object, names: Sequence[str]) -> tuple[str, ...]:
     words = tuple(word_of(word, SEMANTICS, "semantics") for word in list_of(value, "semantics"))
     if words and len(words) != len(names):
-        raise LayoutError(f"semantics has {len(words)} words, and the grid has {len(names)} dimensions")
+        raise LayoutError(problems.SEMANTICS_RANK(len(words), len(names)))
     return words
 
 
@@ -262,7 +263,7 @@ def _vmapped(value: object, names: Sequence[str]) -> tuple[int, ...]:
 
 def _aliases(value: object, operands: Sequence[Operand]) -> tuple[tuple[int, int], ...]:
     if not isinstance(value, Mapping):
-        raise LayoutError(f"aliases is a mapping from an input to an output, {{x: o}}, not {shown(value)}")
+        raise LayoutError(problems.ALIASES_FORM(shown(value)))
     inputs = {o.name: o for o in operands if o.role == "in"}
     outputs = {o.name: o for o in operands if o.role == "out"}
     found = []
@@ -275,7 +276,7 @@ def _aliases(value: object, operands: Sequence[Operand]) -> tuple[tuple[int, int
 
 def _tables(value: object, types: Mapping[str, int], parse: Parser) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     if not isinstance(value, Mapping):
-        raise LayoutError(f"tables is a mapping from names to arrays, {{t: {{array: s32[8]}}}}, not {shown(value)}")
+        raise LayoutError(problems.TABLES_FORM(shown(value)))
     tables: list[Table] = []
     texts: list[str] = []
     for name, entry in value.items():
@@ -283,14 +284,14 @@ def _tables(value: object, types: Mapping[str, int], parse: Parser) -> tuple[tup
         given = {"array": entry} if isinstance(entry, str) else check_keys(entry, ("array", "assume"), what, ("array",))
         dtype, dims = read_array(given["array"], types, what, parse)
         if dtype[0] != "s" and not (dtype[0] == "u" and dtype[1:].isdigit()):
-            raise LayoutError(f"{what} holds {dtype}; an index map reads integers, for instance s32")
+            raise LayoutError(problems.TABLE_TYPE(what, dtype))
         bits = int(dtype[1:])
         unsigned = dtype[0] == "u"
         low, high = (0, 1 << bits) if unsigned else (None, None)
         tables.append(Table(name, dims, bits, low, high, dtype=dtype))
         for text in list_of(given.get("assume", ()), f"{what}: assume"):
             if not isinstance(text, str):
-                raise LayoutError(f'{what}: an assumption is a text such as "0 <= {name} < 4", not {shown(text)}')
+                raise LayoutError(problems.ASSUMPTION_FORM(what, name, shown(text)))
             texts.append(without_rounding(text))
     return tuple(tables), tuple(texts)
 

@@ -21,6 +21,7 @@ from layoutproof.core.expression import parse_condition
 from layoutproof.core.folding import any_of, linear, negation, shifted
 from layoutproof.core.size import Extent
 from layoutproof.core.term import Term, fixed, reads, rebuilt, size_term, substitute
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Bound, Kernel, Relation, Table
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.scalar_memory import every_table
@@ -54,10 +55,10 @@ def parse_relation(text: str) -> Term:
     plainly, within = _unsliced(plainly, text)
     said, *guards = plainly.split(" if ")
     if len(guards) > 1:
-        raise LayoutError(f"an assumption has one 'if', not {len(guards)}", text=text)
+        raise LayoutError(problems.ASSUMPTION_GUARDS(len(guards)), text=text)
     condition = parse_condition(said.strip(), tables=True)
     if not reads((condition,)):
-        raise LayoutError(f"{shorten(text, 60)!r} reads no table; a condition on sizes is said with where", text=text)
+        raise LayoutError(problems.ASSUMPTION_READS_NOTHING(shorten(text, 60)), text=text)
     guards = [" and ".join(within)] * bool(within) + guards
     for guard in guards:
         condition = any_of([negation(parse_condition(guard.strip(), tables=True)), condition])
@@ -74,7 +75,7 @@ def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
             return part
         ends = _SLICE.fullmatch(part)
         if ends is None:
-            raise LayoutError(f"{part.strip()!r} is no part of a dimension; write 2:8, or : for all of it", text=text)
+            raise LayoutError(problems.PART_RANGE(part.strip()), text=text)
         name = next(fresh)
         within.extend([f"{ends[1]} <= {name}"] * bool(ends[1]) + [f"{name} < {ends[2]}"] * bool(ends[2]))
         return name
@@ -96,7 +97,7 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
     for read in found:
         dims = fixed(tables[read.args[0].args[0]].dims)
         if len(dims) != len(read.args) - 1:
-            raise LayoutError(f"{read} has {len(read.args) - 1} indices; its table has {len(dims)}", text=text)
+            raise LayoutError(problems.ASSUMPTION_RANK(read, len(read.args) - 1, len(dims)), text=text)
     condition = rebuilt(condition, lambda part, made: _from_the_end(made, tables))
     found = reads((condition,))
     outside: list[Term] = []
@@ -111,7 +112,7 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
     for name in names:
         if name not in indices:
             have = f"its sizes are {', '.join(sorted(sizes))}" if sizes else "it has no sizes"
-            raise LayoutError(f"{name} is neither an index of a table nor a size of the call; {have}", text=text)
+            raise LayoutError(problems.ASSUMPTION_NAME(name, have), text=text)
     return Relation(text.strip(), any_of([*outside, condition]), names, _bound(condition, tables, names))
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.term import Amount
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Kernel, Relation, Table, Unmodelled
 from layoutproof.kernel.relations import parse_relation, relation_of
 from layoutproof.kernel.scalar_memory import assuming, every_table
@@ -60,20 +61,20 @@ def with_assumptions(
         name = _of_entries(written, tables)
         if name in tables:
             if "first" in changed and len(tables[name].dims) != 1:
-                raise LayoutError(f"of the first entries only tables of one dimension are onto, not {name}", text=text)
+                raise LayoutError(problems.ONTO_FIRST_RANK(name), text=text)
             changes[name] = _and(changes.get(name, tables[name]), changed)
         elif strict:
-            raise LayoutError(f"{kernel.name} has no table {name!r}; {have}", text=str(text))
+            raise LayoutError(problems.ASSUMPTION_TABLE(kernel.name, name, have), text=str(text))
     for table in changes.values():
         if table.total is not None and (table.monotone or table.injective or table.onto):
-            raise LayoutError(f"of a table with a sum only bounds are said: {'; '.join(table.assumptions())}")
+            raise LayoutError(problems.ASSUMPTION_SUM("; ".join(table.assumptions())))
     kernel = assuming(kernel, tuple(changes.values())) if changes else kernel
     for text in related:
         relation = relation_of(kernel, text)
         if relation is not None:
             relations.append(relation)
         elif strict:
-            raise LayoutError(f"the assumption reads a table that {kernel.name} does not have; {have}", text=text)
+            raise LayoutError(problems.ASSUMPTION_OTHER_TABLE(kernel.name, have), text=text)
     return replace(kernel, relations=(*kernel.relations, *relations)) if relations else kernel
 
 
@@ -88,7 +89,7 @@ def check_tables(found: Sequence[Kernel | Unmodelled], texts: Sequence[str]) -> 
             known = not found or _of_entries(_assumption(text)[0], tables) in tables
         if not known:
             have = f"the calls have {', '.join(tables)}" if tables else "no call has one"
-            raise LayoutError(f"the assumption {shorten(text, 80)!r} is about no table; {have}")
+            raise LayoutError(problems.ASSUMPTION_NO_TABLE(shorten(text, 80), have))
 
 
 def _and(table: Table, said: Mapping[str, Any]) -> Table:
@@ -190,28 +191,28 @@ def _assumption(text: Any, parse: Callable[[str], Any] = parse_size) -> tuple[st
     said = _IS.fullmatch(text) if isinstance(text, str) else None
     if said is not None:
         if said[2] not in WORDS:
-            raise LayoutError(f"a table is {', '.join(WORDS)}, not {said[2]!r}", text=text)
+            raise LayoutError(problems.TABLE_WORD(", ".join(WORDS), said[2]), text=text)
         entries = _entries(said[1].strip())
         first = _FIRST.fullmatch(entries[1]) if entries is not None else None
         if first is None and not _of_all(said[1]):
-            raise LayoutError(f"{said[2]!r} is said of all of a table, not of a part of one: {shown}", text=text)
+            raise LayoutError(problems.WORD_OF_PART(said[2], shown), text=text)
         if first is None or entries is None:
             return said[1], {said[2]: True}
         if said[2] != "onto":
-            raise LayoutError(f"of the first entries only 'onto' can be said, not {said[2]!r}", text=text)
+            raise LayoutError(problems.FIRST_ENTRIES_WORD(said[2]), text=text)
         return entries[0], {"onto": True, "first": parse(first[1])}
     summed = _SUM.fullmatch(text) if isinstance(text, str) else None
     if summed is not None:
         if not _of_all(summed[1]):
-            raise LayoutError(f"a sum is said of all of a table, not of a part of one: {shown}", text=text)
+            raise LayoutError(problems.SUM_OF_PART(shown), text=text)
         most = parse(summed["most"])
         if type(most) is not int:
-            raise LayoutError(f"a sum is at most a number, not {most}: {shown}", text=text)
+            raise LayoutError(problems.SUM_MOST(most, shown), text=text)
         return summed[1], {"total": most if summed["also"] else most - 1}
     between = _BETWEEN.fullmatch(text) if isinstance(text, str) else None
     table = _TABLE.fullmatch(between["name"]) if between is not None else None
     if between is None or table is None:
         forms = "'0 <= t < 8', '0 <= t[:, 2] < 8', 't is monotone' (injective, onto), 't[:n] is onto', "
-        raise LayoutError(f"an assumption is {forms}'t is cu_seqlens(total=8)' or 't[i] <= u[i + 1]', not {shown}")
+        raise LayoutError(problems.ASSUMPTION_WORDS(forms, shown))
     low, high = parse(between["low"]), parse(between["high"])
     return table[1], {"low": low if between["closed"] else low + 1, "high": high + 1 if between["also"] else high}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.kernel import problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +108,10 @@ def written_out(text: str) -> tuple[str, ...] | None:
         return None
     schema = SCHEMAS.get(said[1])
     if schema is None:
-        raise LayoutError(f"{said[1]!r} is no schema of tables; there are {', '.join(SCHEMAS)}", text=text)
+        raise LayoutError(problems.SCHEMA_UNKNOWN(said[1], ", ".join(SCHEMAS)), text=text)
     pairs = [[side.strip() for side in part.split("=")] for part in said[2].split(",")]
     given = {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and pair[1]}
     if len(given) < len(pairs) or set(given) != set(schema.parameters):
         form = f"{said[1]}({', '.join(f'{name}=..' for name in schema.parameters)})"
-        raise LayoutError(f"{said[1]} is written {form}, not {shorten(text.strip(), 80)!r}", text=text)
+        raise LayoutError(problems.SCHEMA_FORM(said[1], form, shorten(text.strip(), 80)), text=text)
     return tuple(one.format(t=table.strip(), **given) for one in schema.says)

@@ -20,6 +20,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, as_size, ceil_div, divide, surely_less
 from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, substitute, together
+from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import consistent_reads, restricted
 from layoutproof.kernel.relations import range_at
@@ -52,7 +53,7 @@ def block_count(extent: Extent, block: Block) -> Extent:
 
 def _quotient(extent: Any, by: Any) -> Any:
     if type(by) is int and by < 1:
-        raise Unsupported(f"a block of {by} elements has no blocks to count")
+        raise Unsupported(problems.WINDOW_EMPTY(by))
     if type(by) is int:
         return ceil_div(extent, by)
     whole, rest = divide(as_size(extent), by)

@@ -22,12 +22,15 @@ from layoutproof.core.brackets import closing
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.shown import Shown
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_index import index_text
 from layoutproof.kernel.kernel_parts import check_keys, read_grid, shown, within, word_of
 from layoutproof.kernel.kernel_text import ROLES, read_kernel
+
+_BAD_FORM = Template("blockspec.form", "a blockspec is written {form}, not {text}")
 
 _KEYS = ("array", "grid", "block", "index", "role", "indexing_mode")
 _FORM = "f32[100,90] blockspec (10, 20) (i, j) -> (i, j) grid (10, 5)"
@@ -154,6 +157,6 @@ def _from_text(text: str) -> Mapping[str, object]:
         grid, role = tail, "in"
     mapped = index == "None" or index.partition("->")[0].strip()
     if not (found and also and block and mapped and (index == "None" or "->" in index)):
-        raise LayoutError(f"a blockspec is written {_FORM}, not {shown(text)}", text=text)
+        raise LayoutError(_BAD_FORM(_FORM, shown(text)), text=text)
     whole = {"block": None if block == "None" else block, "index": None if index == "None" else index}
     return {"array": array, "grid": grid, "role": role.strip(), **whole}

@@ -19,9 +19,32 @@ from typing import Any
 from layoutproof.core.cursor import TextSpan
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.space import Space
+
+_BAD_FORM = Template("linear.form", "a linear layout is a text, or a mapping with in and out; got {shown}")
+_BAD_INPUTS = Template("linear.inputs", "in gives each input its bases, {{lane: [[0, 1], [1, 0]]}}, not {inputs}")
+_BAD_OUTPUTS_TWICE = Template("linear.outputs_twice", "out names a dimension twice: {outputs}")
+_BAD_OUTPUTS = Template("linear.outputs", "out is a list of names, or names with sizes, not {outputs}")
+_BAD_BASES = Template("linear.bases", "the bases of {name} are a list such as [[0, 1], [1, 0]], not {bases}")
+_BAD_BASIS = Template("linear.basis", "a basis of {name} is a list of integers, one per output; got {basis}")
+_BAD_LENGTH = Template("linear.length", "a linear layout may have 100000 characters; this one has {text}")
+_BAD_AFTER_OUTPUTS = Template("linear.after_outputs", "nothing may follow the output dimensions")
+_BAD_BASIS_ORDER = Template("linear.basis_order", "the basis {found}={value} is missing or out of order")
+_BAD_BASIS_FORM = Template("linear.basis_form", "a basis is integers in round brackets, as in (0, 1)")
+_BAD_SIZE_NOT_ONE = Template("linear.size_not_one", "{found} has bases, so its size is not 1")
+_BAD_OUTPUT_TWICE = Template("linear.output_twice", "{dimension!r} is no new output dimension")
+_BAD_LINE = Template(
+    "linear.line", "a line is 'lane=1 -> (0, 1)', 'lane is a size 1 dimension' or 'where out dims are: [dim0 (size 8)]'"
+)
+_BAD_EMPTY = Template("linear.empty", "a linear layout has at least one input and one output dimension")
+_BAD_NAME = Template("linear.name", "{name} is no name of a dimension: letters, digits and _")
+_BAD_MOST_BASES = Template("linear.most_bases", "{name} has {bases} bases; the most is {most_bits}")
+_BAD_BASIS_BOUND = Template("linear.basis_bound", "{said}; bases are 0 .. 2**62 - 1")
+_BAD_BASIS_OUTSIDE = Template("linear.basis_outside", "{said}, outside {out} of size {size}")
+_BAD_POWER_OF_TWO = Template("linear.power_of_two", "the size of {out} must be a power of two, not {size!r}")
 
 MOST_BITS = 62
 """Bits of one input or output."""
@@ -206,35 +229,33 @@ def read(value: object, mode: str = "strict") -> LinearLayout:
         return _parse(value)
     if not isinstance(value, Mapping) or set(value) != {"in", "out"}:
         shown = ", ".join(map(str, value)) if isinstance(value, Mapping) else shorten(repr(value), 60)
-        raise LayoutError(f"a linear layout is a text, or a mapping with in and out; got {shown or 'nothing'}")
+        raise LayoutError(_BAD_FORM(shown or "nothing"))
     inputs, outputs = value["in"], value["out"]
     if not isinstance(inputs, Mapping) or not inputs:
-        raise LayoutError(f"in gives each input its bases, {{lane: [[0, 1], [1, 0]]}}, not {shorten(repr(inputs), 60)}")
+        raise LayoutError(_BAD_INPUTS(shorten(repr(inputs), 60)))
     if isinstance(outputs, Mapping):
         named = {str(name): size for name, size in outputs.items()}
     elif isinstance(outputs, list | tuple) and all(isinstance(name, str) for name in outputs):
         named = dict.fromkeys(outputs)
         if len(named) < len(outputs):
-            raise LayoutError(f"out names a dimension twice: {', '.join(outputs)}")
+            raise LayoutError(_BAD_OUTPUTS_TWICE(", ".join(outputs)))
     else:
-        raise LayoutError(f"out is a list of names, or names with sizes, not {shorten(repr(outputs), 60)}")
+        raise LayoutError(_BAD_OUTPUTS(shorten(repr(outputs), 60)))
     return _checked({str(name): _listed(name, bases) for name, bases in inputs.items()}, named, "")
 
 
 def _listed(name: object, bases: object) -> list[tuple[int, ...]]:
     if not isinstance(bases, list | tuple):
-        raise LayoutError(f"the bases of {name} are a list such as [[0, 1], [1, 0]], not {shorten(repr(bases), 60)}")
+        raise LayoutError(_BAD_BASES(name, shorten(repr(bases), 60)))
     for basis in bases:
         if not isinstance(basis, list | tuple) or not {int}.issuperset(map(type, basis)):
-            raise LayoutError(
-                f"a basis of {name} is a list of integers, one per output; got {shorten(repr(basis), 60)}"
-            )
+            raise LayoutError(_BAD_BASIS(name, shorten(repr(basis), 60)))
     return [tuple(basis) for basis in bases]
 
 
 def _parse(text: str) -> LinearLayout:
     if len(text) > 100_000:
-        raise LayoutError(f"a linear layout may have 100000 characters; this one has {len(text)}", text=text[:80])
+        raise LayoutError(_BAD_LENGTH(len(text)), text=text[:80])
     inputs: dict[str, list[tuple[int, ...]]] = {}
     outputs: dict[str, int | None] = {}
     for line in TextSpan.whole(text).cut(_LINE):
@@ -243,7 +264,7 @@ def _parse(text: str) -> LinearLayout:
             line = line.part(line.end - len(word.lstrip("- \t")), line.start + len(word.rstrip("- \t")))
             word = line.word
         if word and outputs:
-            raise line.refuse("nothing may follow the output dimensions")
+            raise line.refuse(_BAD_AFTER_OUTPUTS())
         if word:
             _line(line, word, inputs, outputs)
     ranks = [len(basis) for bases in inputs.values() for basis in bases]
@@ -257,36 +278,34 @@ def _line(line: TextSpan, said: str, inputs: dict[str, list[tuple[int, ...]]], o
     if found := _BASIS.fullmatch(said):
         bases = inputs.setdefault(found["name"], [])
         if int(found["value"]) != 1 << len(bases):
-            raise line.refuse(f"the basis {found['name']}={1 << len(bases)} is missing or out of order")
+            raise line.refuse(_BAD_BASIS_ORDER(found["name"], 1 << len(bases)))
         if _ENTRIES.fullmatch(found["basis"]) is None:
-            raise line.refuse("a basis is integers in round brackets, as in (0, 1)")
+            raise line.refuse(_BAD_BASIS_FORM())
         bases.append(tuple(map(int, found["basis"].split(","))))
     elif found := _UNIT.fullmatch(said):
         if found["name"] in inputs:
-            raise line.refuse(f"{found['name']} has bases, so its size is not 1")
+            raise line.refuse(_BAD_SIZE_NOT_ONE(found["name"]))
         inputs[found["name"]] = []
     elif found := _OUT.fullmatch(said):
         for dimension in filter(None, map(str.strip, found["dims"].split(","))):
             entry = _DIMENSION.fullmatch(dimension)
             if entry is None or entry["name"] in outputs:
-                raise line.refuse(f"{dimension!r} is no new output dimension")
+                raise line.refuse(_BAD_OUTPUT_TWICE(dimension))
             outputs[entry["name"]] = int(entry["size"]) if entry["size"] else None
     else:
-        raise line.refuse(
-            "a line is 'lane=1 -> (0, 1)', 'lane is a size 1 dimension' or 'where out dims are: [dim0 (size 8)]'"
-        )
+        raise line.refuse(_BAD_LINE())
 
 
 def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[str, object], text: str) -> LinearLayout:
     if not inputs or not outputs:
-        raise LayoutError("a linear layout has at least one input and one output dimension", text=text)
+        raise LayoutError(_BAD_EMPTY(), text=text)
     for name in (*inputs, *outputs):
         if _NAME.fullmatch(name) is None:
-            raise LayoutError(f"{shorten(repr(name), 40)} is no name of a dimension: letters, digits and _", text=text)
+            raise LayoutError(_BAD_NAME(shorten(repr(name), 40)), text=text)
     sizes = dict.fromkeys(outputs, 1)
     for name, bases in inputs.items():
         if len(bases) > MOST_BITS:
-            raise LayoutError(f"{name} has {len(bases)} bases; the most is {MOST_BITS}", text=text)
+            raise LayoutError(_BAD_MOST_BASES(name, len(bases), MOST_BITS), text=text)
         for k, basis in enumerate(bases):
             if len(basis) != len(outputs):
                 problem = f"{name}={1 << k} has {len(basis)} coordinates for {len(outputs)} output dimensions"
@@ -298,12 +317,12 @@ def _checked(inputs: Mapping[str, Sequence[tuple[int, ...]]], outputs: Mapping[s
                 k, entry = next((k, e) for k, e in enumerate(column) if not 0 <= e < min(limit, 1 << MOST_BITS))
                 said = f"{name}={1 << k} has the base {entry}"
                 if entry < 0 or entry.bit_length() > MOST_BITS:
-                    raise LayoutError(f"{said}; bases are 0 .. 2**62 - 1", text=text)
-                raise LayoutError(f"{said}, outside {out} of size {size}", text=text)
+                    raise LayoutError(_BAD_BASIS_BOUND(said), text=text)
+                raise LayoutError(_BAD_BASIS_OUTSIDE(said, out, size), text=text)
             sizes[out] = max(sizes[out], 1 << largest.bit_length())
     for out, size in outputs.items():
         if size is not None and (type(size) is not int or size < 1 or size & (size - 1)):
-            raise LayoutError(f"the size of {out} must be a power of two, not {size!r}", text=text)
+            raise LayoutError(_BAD_POWER_OF_TWO(out, size), text=text)
         sizes[out] = sizes[out] if size is None else size
     frozen = tuple([(name, tuple([tuple(basis) for basis in bases])) for name, bases in inputs.items()])
     return LinearLayout(frozen, tuple(sizes.items()))

@@ -17,12 +17,31 @@ from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.term import Term, check_kind, reads, trace
 from layoutproof.kernel.kernel_parts import parts_of
+
+_BAD_KEY = Template("map.key", "a map has index, shape and optionally range; got {value}")
+_BAD_FORM = Template("map.form", "a map is a text such as (i < 8, j < 16) -> (j, i), not {value!r}")
+_BAD_NO_EXTENTS = Template(
+    "map.no_extents", "a map needs an extent for each dimension: (i < 256, j < 512) -> (i // 8, j // 128)"
+)
+_BAD_NO_EXTENT = Template("map.no_extent", "{bound!r} has no extent; write for instance {bound} < 256")
+_BAD_INDEX_RANK = Template("map.index_rank", "the map takes {names} indices ({shown}) but shape has {extents} extents")
+_BAD_RANGE_RANK = Template("map.range_rank", "the map gives {terms} coordinates but range has {bounds} extents")
+_BAD_READS_TABLE = Template(
+    "map.reads_table", "{term} reads a table, which only the index maps of a kernel's operands do"
+)
+_BAD_UNKNOWN_NAME = Template(
+    "map.unknown_name", "the map uses {name!r}, which is no index, no size in shape or range, and divides nothing"
+)
+_BAD_EXTENTS_FORM = Template("map.extents_form", "{name} is a list of extents such as [256, 512], not {values}")
+_BAD_EXTENT_TYPE = Template("map.extent_type", "an extent is an integer or a size expression, not {value!r}")
+_BAD_EXTENT_LEAST = Template("map.extent_least", "the extent {value} must be at least {least}")
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()<]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 _BOUND = re.compile(r"<[^,()]*")
@@ -87,23 +106,21 @@ def read(value: object, mode: str = "strict") -> MapLayout:
     if isinstance(value, dict):
         unknown = set(value) - {"index", "shape", "range"}
         if unknown or not {"index", "shape"} <= set(value):
-            raise LayoutError(f"a map has index, shape and optionally range; got {', '.join(map(str, value))}")
+            raise LayoutError(_BAD_KEY(", ".join(map(str, value))))
         return index_map(value["index"], value["shape"], value.get("range"))
     if not isinstance(value, str):
-        raise LayoutError(f"a map is a text such as (i < 8, j < 16) -> (j, i), not {value!r}")
+        raise LayoutError(_BAD_FORM(value))
     text, inside, range_text = value.rpartition(" in [")
     if not inside:
         text, range_text = value, ""
     found = _BOUNDED.fullmatch(text)
     if found is None:
-        raise LayoutError(
-            "a map needs an extent for each dimension: (i < 256, j < 512) -> (i // 8, j // 128)", text=value
-        )
+        raise LayoutError(_BAD_NO_EXTENTS(), text=value)
     names, shape = [], []
     for bound in found["bounds"].split(","):
         name, less, extent = bound.partition("<")
         if not less:
-            raise LayoutError(f"{bound.strip()!r} has no extent; write for instance {bound.strip()} < 256", text=value)
+            raise LayoutError(_BAD_NO_EXTENT(bound.strip()), text=value)
         names.append(name.strip())
         shape.append(extent.strip())
     bounds = parts_of(f"[{range_text.rstrip().removesuffix(']')}]") if inside else None
@@ -142,21 +159,19 @@ def index_map(
     extents = _extents("shape", shape)
     bounds = None if range is None else _extents("range", range)
     if len(extents) != len(names):
-        raise LayoutError(
-            f"the map takes {len(names)} indices ({', '.join(names)}) but shape has {len(extents)} extents"
-        )
+        raise LayoutError(_BAD_INDEX_RANK(len(names), ", ".join(names), len(extents)))
     if bounds is not None and len(bounds) != len(terms):
-        raise LayoutError(f"the map gives {len(terms)} coordinates but range has {len(bounds)} extents")
+        raise LayoutError(_BAD_RANGE_RANK(len(terms), len(bounds)))
     known = {*names, *symbols_of((*extents, *(bounds or ())))}
     known.update(name for term in terms for by in term.divisors() for name in by.names())
     for term in terms:
         check_kind(term, condition=False)
         if reads((term,)):
-            raise LayoutError(f"{term} reads a table, which only the index maps of a kernel's operands do")
+            raise LayoutError(_BAD_READS_TABLE(term))
         for name in term.names():
             if name not in known:
                 raise LayoutError(
-                    f"the map uses {name!r}, which is no index, no size in shape or range, and divides nothing",
+                    _BAD_UNKNOWN_NAME(name),
                     text=str(term),
                 )
     return MapLayout(names, extents, terms, bounds)
@@ -164,7 +179,7 @@ def index_map(
 
 def _extents(name: str, values: object) -> tuple[Extent, ...]:
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise LayoutError(f"{name} is a list of extents such as [256, 512], not {shorten(repr(values), 60)}")
+        raise LayoutError(_BAD_EXTENTS_FORM(name, shorten(repr(values), 60)))
     extents = tuple(_extent(value) for value in values)
     check_box(extents, name)
     return extents
@@ -176,7 +191,7 @@ def _extent(value: object) -> Extent:
     elif isinstance(value, str):
         extent = parse_size(value)
     else:
-        raise LayoutError(f"an extent is an integer or a size expression, not {value!r}")
+        raise LayoutError(_BAD_EXTENT_TYPE(value))
     if (extent < 0) if type(extent) is int else not surely_less(0, extent):
-        raise LayoutError(f"the extent {value} must be at least {0 if type(extent) is int else 1}")
+        raise LayoutError(_BAD_EXTENT_LEAST(value, 0 if type(extent) is int else 1))
     return extent  # type: ignore[no-any-return]

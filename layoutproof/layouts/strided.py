@@ -20,10 +20,25 @@ from layoutproof.core.element_types import ELEMENT_BITS, element_type, near_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.message import Template, located
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space, dimension_names
+
+_BAD_KEY = Template("strided.key", "a strided layout has shape, strides, optionally type, offset, size; got {value}")
+_BAD_FORM = Template("strided.form", "a strided layout is a text such as f32[3,5] strides (4,1), not {value!r}")
+_BAD_TEXT_FORM = Template(
+    "strided.text_form",
+    "a strided layout is written f32[3,5] strides (4,1), optionally followed by 'offset 2' and 'in 24'",
+)
+_BAD_TYPE = Template("strided.type", "unknown element type {name!r}{near}")
+_BAD_RANK = Template("strided.rank", "{steps} strides for {extents} dimensions; each dimension has one")
+_BAD_EXTENT_LEAST = Template("strided.extent_least", "the extent {extent} must be at least {value}")
+_BAD_STRIDE_SIGN = Template("strided.stride_sign", "the sign of the stride {stride} depends on its sizes")
+_BAD_LEAST = Template("strided.least", "{name} must be at least 0, not {number}")
+_BAD_LIST = Template("strided.list", "{name} must be a list of integers, not {entries!r}")
+_BAD_ENTRY = Template("strided.entry", "{name} holds {entry!r}; integers or size expressions may stand there")
 
 _FORM = re.compile(
     r"\s*(?P<type>[a-z][a-z0-9_]*)\s*\[(?P<shape>[^\]]*)\]\s*strides\s*\((?P<strides>[^)]*)\)(?P<rest>.*)", re.DOTALL
@@ -116,13 +131,11 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
     if isinstance(value, dict):
         unknown = set(value) - {"type", "shape", "strides", "offset", "size"}
         if unknown or not {"shape", "strides"} <= set(value):
-            raise LayoutError(
-                f"a strided layout has shape, strides, optionally type, offset, size; got {', '.join(map(str, value))}"
-            )
+            raise LayoutError(_BAD_KEY(", ".join(map(str, value))))
         kind = value.get("type", "f32")
         return _checked(str(kind), value["shape"], value["strides"], value.get("offset"), value.get("size"), str(value))
     if not isinstance(value, str):
-        raise LayoutError(f"a strided layout is a text such as f32[3,5] strides (4,1), not {value!r}")
+        raise LayoutError(_BAD_FORM(value))
     found = _FORM.match(check_length(value, LONGEST))
     rest = found["rest"].rstrip() if found is not None else ""
     offset, size, begin = None, None, _OFFSET.match(rest)
@@ -132,7 +145,7 @@ def read(value: object, mode: str = "strict") -> StridedLayout:
         rest, offset = "", rest[begin.end() :].strip()
     if found is None or rest or offset == "" or size == "":
         raise LayoutError(
-            "a strided layout is written f32[3,5] strides (4,1), optionally followed by 'offset 2' and 'in 24'",
+            _BAD_TEXT_FORM(),
             text=value,
         )
     return _checked(
@@ -150,35 +163,35 @@ def element_bits(name: str) -> int:
     try:
         return ELEMENT_BITS[element_type(name)]
     except KeyError:
-        raise LayoutError(f"unknown element type {shorten(name, 40)!r}{near_type(name)}") from None
+        raise LayoutError(_BAD_TYPE(shorten(name, 40), near_type(name))) from None
 
 
 def _checked(kind: str, shape: object, strides: object, start: object, size: object, text: str) -> StridedLayout:
     element_bits(kind)
     extents, steps = _sizes("shape", shape, text), _sizes("strides", strides, text)
     if len(extents) != len(steps):
-        raise LayoutError(f"{len(steps)} strides for {len(extents)} dimensions; each dimension has one", text=text)
+        raise LayoutError(_BAD_RANK(len(steps), len(extents)), text=text)
     try:
         check_box(extents, "shape")
     except LayoutError as error:
         raise LayoutError(error.problem, text=text) from None
     for extent in extents:
         if not surely_less(-1 if type(extent) is int else 0, extent):
-            raise LayoutError(f"the extent {extent} must be at least {0 if type(extent) is int else 1}", text=text)
+            raise LayoutError(_BAD_EXTENT_LEAST(extent, 0 if type(extent) is int else 1), text=text)
     for stride in steps:
         if not surely_less(-1, stride) and not surely_less(stride, 1):
-            raise LayoutError(f"the sign of the stride {stride} depends on its sizes", text=text)
+            raise LayoutError(_BAD_STRIDE_SIGN(stride), text=text)
     first = None if start is None else _size("offset", start, text)
     room = None if size is None else _size("in", size, text)
     for name, number in (("offset", first), ("in", room)):
         if number is not None and not surely_less(-1, number):
-            raise LayoutError(f"{name} must be at least 0, not {number}", text=text)
+            raise LayoutError(_BAD_LEAST(name, number), text=text)
     return StridedLayout(kind, extents, steps, first, room)
 
 
 def _sizes(name: str, entries: object, text: str) -> tuple[Extent, ...]:
     if isinstance(entries, str) or not isinstance(entries, Sequence):
-        raise LayoutError(f"{name} must be a list of integers, not {entries!r}", text=text)
+        raise LayoutError(_BAD_LIST(name, entries), text=text)
     return tuple(_size(name, entry, text) for entry in entries)
 
 
@@ -186,8 +199,8 @@ def _size(name: str, entry: object, text: str) -> Extent:
     if type(entry) is int:
         return entry
     if not isinstance(entry, str):
-        raise LayoutError(f"{name} holds {entry!r}; integers or size expressions may stand there", text=text)
+        raise LayoutError(_BAD_ENTRY(name, entry), text=text)
     try:
         return parse_size(entry)
     except LayoutError as error:
-        raise LayoutError(f"{name}: {error.problem}", text=text) from None
+        raise LayoutError(located(name, error.problem), text=text) from None

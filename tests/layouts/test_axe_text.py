@@ -10,6 +10,7 @@ from hypothesis import given
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import brief
 from layoutproof.layouts import axe
 from layoutproof.layouts.axe import AxeLayout, Swizzle
 from tests.layouts.axe_at_random import layouts
@@ -69,67 +70,67 @@ def test_spellings(text: str, printed: str) -> None:
     assert axe.read(printed) == layout
 
 
-@pytest.mark.parametrize(
-    ("text", "problem", "column"),
-    [
-        ("S[(8,4):(1,)]", "S has 2 extents but 1 strides; each extent has one stride", 2),
-        ("S[8:1]+S[4:1@laneid]", "S stands once, and first", 8),
-        ("2 + R[8:1]", "an Axe layout starts with S[extents:strides], or R[..] for one element", 1),
-        ("R[8:1] + S[4:1]", "S stands once, and first", 10),
-        ("S[0:1]", "the extent 0 must be at least 1", 3),
-        ("S[(8,-2):(1,1)]", "the extent -2 must be at least 1", 6),
-        ("S[N - 1:1]", "the extent N - 1 must be at least 1 for all sizes", 3),
-        ("S[8:1@]", "'' is no axis; an axis is a name such as lane or m", 5),
-        ("S[8:1@2]", "'2' is no axis; an axis is a name such as lane or m", 5),
-        ("S[8:]", "a number is missing", 5),
-        ("S[]", "the layout says nothing of any axis; a single element is written S[1:1]", 1),
-        ("S[8:1", "'[' is not closed", 6),
-        ("S[8:1)]", "')' closes nothing", 6),
-        ("S[8:1] +", "a summand is missing", 9),
-        ("S[8:1] - R[2:1]", "R cannot be subtracted", 10),
-        ("S[8:1:2]", "S[..] has one ':', between extents and strides", 6),
-        ("S[8:1] R[2:1]", "'+' or the end must follow S[..]", 7),
-        ("S[8:1.5]", "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", 5),
-        ("S[8:1] on (9)", "the shape (9) has 9 elements but the layout S[8:1] has 8", 11),
-        ("S[8:1] on (8) on (8)", "'on' stands twice", 15),
-        ("S[8:1] within (0)", "the extent 0 must be at least 1", 16),
-        ("S[8:1] within (8,9)", "axis m has two extents", 18),
-        ("S[8:1] swizzle (1,2)", "a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers", 16),
-        ("S[8:1] swizzle (1,3,2)", "the swizzle (1,3,2) needs per_element >= 0 and atom_len >= swizzle_len >= 0", 16),
-        ("S[8:1@lane] swizzle (1,2,2)", "a swizzle permutes addresses on axis m, but the layout has the axis lane", 21),
-    ],
-)
+BAD_TEXTS: list[tuple[str, str, int]] = [
+    ("S[(8,4):(1,)]", "S has 2 extents but 1 strides; each extent has one stride", 2),
+    ("S[8:1]+S[4:1@laneid]", "axe.s_first()", 8),
+    ("2 + R[8:1]", "axe.start()", 1),
+    ("R[8:1] + S[4:1]", "axe.s_first()", 10),
+    ("S[0:1]", "the extent 0 must be at least 1", 3),
+    ("S[(8,-2):(1,1)]", "the extent -2 must be at least 1", 6),
+    ("S[N - 1:1]", "the extent N - 1 must be at least 1 for all sizes", 3),
+    ("S[8:1@]", "axe.axis_name(name='')", 5),
+    ("S[8:1@2]", "axe.axis_name(name='2')", 5),
+    ("S[8:]", "axe.number_missing()", 5),
+    ("S[]", "axe.nothing()", 1),
+    ("S[8:1", "core.not_closed(text='[')", 6),
+    ("S[8:1)]", "core.closes_nothing(sign=')')", 6),
+    ("S[8:1] +", "axe.summand_missing()", 9),
+    ("S[8:1] - R[2:1]", "axe.subtracted(letter='R')", 10),
+    ("S[8:1:2]", "axe.colon(letter='S')", 6),
+    ("S[8:1] R[2:1]", "axe.plus_missing(letter='S')", 7),
+    ("S[8:1.5]", "only + - * // % ^ min max select xor, comparisons, names and integers may stand here", 5),
+    ("S[8:1] on (9)", "axe.shape_size(shape='(9)', count=9, layout='S[8:1]', size=8)", 11),
+    ("S[8:1] on (8) on (8)", "axe.twice(word='on')", 15),
+    ("S[8:1] within (0)", "the extent 0 must be at least 1", 16),
+    ("S[8:1] within (8,9)", "axe.axis_extents(axis='m')", 18),
+    ("S[8:1] swizzle (1,2)", "axe.swizzle_form()", 16),
+    ("S[8:1] swizzle (1,3,2)", "axe.swizzle_values(swizzle='(1,3,2)')", 16),
+    ("S[8:1@lane] swizzle (1,2,2)", "axe.swizzle_axis(others='lane')", 21),
+]
+
+
+@pytest.mark.parametrize(("text", "problem", "column"), BAD_TEXTS)
 def test_bad_texts(text: str, problem: str, column: int) -> None:
     """Each says the value, the rule and the column."""
     with pytest.raises(LayoutError) as caught:
         axe.read(text)
-    assert (caught.value.problem, caught.value.column) == (problem, column)
+    assert (brief(caught.value.problem), caught.value.column) == (problem, column)
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        ({"O": {}}, "an Axe layout needs D, a list of [extent, stride, axis], or at least R"),
-        ({"D": []}, "the layout says nothing of any axis; a single element is written S[1:1]"),
-        ({"D": [[8]]}, "an iter of D is [extent, stride, axis], not [8]"),
-        ({"D": [[8, 1, 5]]}, "an axis is a name such as lane or m, not 5"),
-        ({"D": [[8, 1.5, "m"]]}, "D holds 1.5; integers or size expressions may stand there"),
-        ({"D": [[8, 1, "m"]], "Q": 1}, "an Axe layout has D, R, O, shape, within, swizzle; got 'Q'"),
-        ({"D": [[8, 1, "m"]], "shape": [3]}, "the shape (3) has 3 elements but the layout S[8:1] has 8"),
-        ({"D": [[8, 1, "m"]], "O": 3}, "O is a mapping from axis to number, not 3"),
-        (
-            {"D": [[8, 1, "m"]], "swizzle": [1, 2]},
-            "a swizzle is three integers (per_element, swizzle_len, atom_len), not [1, 2]",
-        ),
-        ({"kind": "compose"}, "a composed layout needs tile, the layout that it swizzles"),
-        (7, "an Axe layout is a text such as S[(8,4):(4@lane,1@lane)], a mapping with D, or a layout of TVM's; not 7"),
-    ],
-)
+BAD_MAPPINGS: list[tuple[Any, str]] = [
+    ({"O": {}}, "axe.needs_d()"),
+    ({"D": []}, "axe.nothing()"),
+    ({"D": [[8]]}, "axe.iter_form(letter='D', entry='[8]')"),
+    ({"D": [[8, 1, 5]]}, "axe.axis_text(value='5')"),
+    ({"D": [[8, 1.5, "m"]]}, "axe.entry(name='D', value='1.5')"),
+    ({"D": [[8, 1, "m"]], "Q": 1}, "axe.key(keys='D, R, O, shape, within, swizzle', key='Q')"),
+    ({"D": [[8, 1, "m"]], "shape": [3]}, "axe.shape_size(shape='(3)', count=3, layout='S[8:1]', size=8)"),
+    ({"D": [[8, 1, "m"]], "O": 3}, "axe.axis_mapping(name='O', value='3')"),
+    (
+        {"D": [[8, 1, "m"]], "swizzle": [1, 2]},
+        "axe.swizzle_integers(swizzle='per_element, swizzle_len, atom_len', value='[1, 2]')",
+    ),
+    ({"kind": "compose"}, "axe.composed_tile()"),
+    (7, "axe.form(layout='7')"),
+]
+
+
+@pytest.mark.parametrize(("value", "problem"), BAD_MAPPINGS)
 def test_bad_mappings(value: Any, problem: str) -> None:
     """Each says what stands where and what may."""
     with pytest.raises(LayoutError) as caught:
         axe.read(value)
-    assert caught.value.problem == problem
+    assert brief(caught.value.problem) == problem
 
 
 @given(layouts(swizzled=True))

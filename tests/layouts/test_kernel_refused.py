@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import brief
 from layoutproof.kernel.kernel import MEMORIES, SEMANTICS, Kernel
 from layoutproof.registry.read import read_layout
 
@@ -35,128 +36,330 @@ def _name(case: object) -> str:
 
 
 WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
-    ({"gird": 4}, r"a kernel has no 'gird'; did you mean 'grid'\?; known: name, grid, inputs"),
-    ({"dimension_semantics": []}, "did you mean 'semantics'"),
-    ({"grid": None}, "a kernel needs 'grid'; it has inputs, outputs"),
-    ({"grid": [4, 2.0]}, "grid, dimension 1 is an integer or a size expression .*, not 2.0"),
-    ({"grid": [True]}, "grid, dimension 0 is an integer"),
-    ({"grid": "(4, 2"}, "grid: a list is written"),
-    ({"grid": ["4 +"]}, "grid, dimension 0: cannot read"),
-    ({"grid": ["M // (K - 1)"]}, "only by sizes that are positive"),
-    ({"grid": {"for": 4, "j": 2}}, "a grid dimension is named by letters, digits and '_', not 'for'"),
-    ({"grid": {"M": 4, "j": 2}, "inputs": [{"array": "f32[M]"}]}, "'M' names one grid dimension and one size"),
-    ({"tables": {"i": "s32[8]"}}, "'i' names one grid dimension and one table"),
-    ({"tables": {"x": "s32[8]"}}, "'x' names one operand and one table"),
-    ({"outputs": [X]}, "'x' names two operands"),
-    ({"inputs": None, "outputs": None}, "a kernel has at least one operand"),
-    ({"operands": [{**X, "role": "in"}]}, "lists its operands once"),
-    ({"inputs": 3}, "inputs is a list, not 3"),
-    ({"inputs": [3]}, r"inputs\[0\]: an operand is a mapping"),
-    ({"inputs": None, "outputs": None, "operands": [X]}, r"operands\[0\]: an operand needs 'role'"),
-    ({"inputs": None, "outputs": None, "operands": [{**X, "role": "input"}]}, "role is one of in, out, not 'input'"),
-    ({"inputs": [{**X, "role": "in"}]}, "an operand has no 'role'"),
-    ({"semantics": ["parallel"]}, "semantics has 1 words, and the grid has 2 dimensions"),
-    ({"semantics": ["parallell", "arbitrary"]}, "not 'parallell'; did you mean 'parallel'"),
-    ({"semantics": "parallel"}, "semantics is a list"),
-    ({"vmapped": ["z"]}, "vmapped is one of i, j, not 'z'"),
-    ({"aliases": {"y": "o"}}, "aliases: the input is one of x, not 'y'"),
-    ({"aliases": {"x": "x"}}, "aliases: the output is one of o, not 'x'"),
-    ({"aliases": [0, 0]}, "aliases is a mapping"),
-    ({"aliases": {"x": "o"}, "outputs": [{**OUT, "array": "s32[8,6]"}]}, r"x f32\[8,6\] and o s32\[8,6\]"),
-    ({"aliases": {"x": "o"}, "outputs": [{**OUT, "array": "f32[8,7]"}]}, "shape and element type are equal"),
-    ({"tables": ["t"]}, "tables is a mapping"),
-    ({"tables": {"t": 3}}, "table 't' is a mapping"),
-    ({"tables": {"t": "f32[8]"}}, "table 't' holds f32; an index map reads integers"),
-    ({"tables": {"t": {"array": "s32[8]", "assumes": []}}}, "did you mean 'assume'"),
-    ({"tables": {"t": {"array": "s32[8]", "assume": "0 <= t < 4"}}}, "table 't': assume is a list"),
-    ({"tables": {"t": {"array": "s32[8]", "assume": [4]}}}, "an assumption is a text"),
-    ({"tables": {"t": {"array": "s32[8]", "assume": ["u is onto"]}}}, "kernel has no table 'u'; it has t"),
-    ({"tables": {"t": {"array": "s32[8]", "assume": ["t is flat"]}}}, "a table is monotone, injective, onto"),
-    ({"tables": {"t": {"array": "s32[8]", "assume": ["0 <= t < i"]}}}, "'i' names one grid dimension and one size"),
-    ({"scratch": [{"array": "f32[8]", "memory": "VMEM"}]}, r"scratch\[0\]: memory is one of .*did you mean 'vmem'"),
-    ({"scratch": [{"memory": "vmem"}]}, r"scratch\[0\] needs 'array'"),
-    ({"scratch": [{"array": "dma_sem[2]"}]}, r"scratch\[0\]: unknown element type 'dma_sem'"),
-    ({"vmem_limit": "32M"}, "vmem_limit is a number of bytes"),
-    ({"vmem_limit": 0}, "vmem_limit is a number of bytes of at least 1"),
-    ({"pipeline": "emit"}, "pipeline is one of pallas_call, emit_pipeline"),
-    ({"platform": "gpu"}, "platform is one of tpu, triton, mosaic_gpu"),
-    ({"name": "two words"}, "a kernel's name is a word"),
+    (
+        {"gird": 4},
+        (
+            "kernel.part_unknown_key(what='a kernel', key=\"'gird'\", near=\"; did you mean 'grid'?\", "
+            "known='name, grid, inputs, outputs, operands, semantics, vmapped, aliases, tables, "
+            "scratch, scoped, vmem_limit, pipeline, platform')"
+        ),
+    ),
+    (
+        {"dimension_semantics": []},
+        (
+            "kernel.part_unknown_key(what='a kernel', key=\"'dimension_semantics'\", near=\"; did you "
+            "mean 'semantics'?\", known='name, grid, inputs, outputs, operands, semantics, vmapped, "
+            "aliases, tables, scratch, scoped, vmem_limit, pipeline, platform')"
+        ),
+    ),
+    ({"grid": None}, "kernel.part_missing_key(what='a kernel', key='grid', value='inputs, outputs')"),
+    ({"grid": [4, 2.0]}, "kernel.size_no_number(what='grid, dimension 1', value='2.0')"),
+    ({"grid": [True]}, "kernel.size_no_number(what='grid, dimension 0', value='True')"),
+    ({"grid": "(4, 2"}, "kernel.list_form(at='grid')"),
+    ({"grid": ["4 +"]}, "core.expression(part='4 +', at='grid, dimension 0')"),
+    (
+        {"grid": ["M // (K - 1)"]},
+        (
+            "core.no_size(text='M // (K - 1)', error='M // (K - 1): only by sizes that are positive "
+            "for all values of their symbols', at='grid, dimension 0')"
+        ),
+    ),
+    ({"grid": {"for": 4, "j": 2}}, "kernel.part_name(what='a grid dimension', value=\"'for'\")"),
+    (
+        {"grid": {"M": 4, "j": 2}, "inputs": [{"array": "f32[M]"}]},
+        "kernel.name_twice(name='M', both='one grid dimension and one size')",
+    ),
+    ({"tables": {"i": "s32[8]"}}, "kernel.name_twice(name='i', both='one grid dimension and one table')"),
+    ({"tables": {"x": "s32[8]"}}, "kernel.name_twice(name='x', both='one operand and one table')"),
+    ({"outputs": [X]}, "kernel.name_twice(name='x', both='two operands')"),
+    ({"inputs": None, "outputs": None}, "kernel.no_operand()"),
+    ({"operands": [{**X, "role": "in"}]}, "kernel.operands_twice()"),
+    ({"inputs": 3}, "kernel.part_no_list(what='inputs', value='3')"),
+    (
+        {"inputs": [3]},
+        (
+            "kernel.part_no_mapping(what='an operand', known='name, array, block, index, memory, "
+            "buffers, lookahead, revisit, live, pipelined, same_as, indexing_mode', value='3', "
+            "at='inputs[0]')"
+        ),
+    ),
+    (
+        {"inputs": None, "outputs": None, "operands": [X]},
+        "kernel.part_missing_key(what='an operand', key='role', value='name, array, block, index', at='operands[0]')",
+    ),
+    (
+        {"inputs": None, "outputs": None, "operands": [{**X, "role": "input"}]},
+        "kernel.part_choice(what='role', known='in, out', value=\"'input'\", near='', at='operands[0]')",
+    ),
+    (
+        {"inputs": [{**X, "role": "in"}]},
+        (
+            "kernel.part_unknown_key(what='an operand', key=\"'role'\", near='', known='name, array, "
+            "block, index, memory, buffers, lookahead, revisit, live, pipelined, same_as, "
+            "indexing_mode', at='inputs[0]')"
+        ),
+    ),
+    ({"semantics": ["parallel"]}, "kernel.semantics_rank(words=1, names=2)"),
+    (
+        {"semantics": ["parallell", "arbitrary"]},
+        (
+            "kernel.part_choice(what='semantics', known='parallel, core_parallel, subcore_parallel, "
+            "arbitrary', value=\"'parallell'\", near=\"; did you mean 'parallel'?\")"
+        ),
+    ),
+    ({"semantics": "parallel"}, "kernel.part_no_list(what='semantics', value=\"'parallel'\")"),
+    ({"vmapped": ["z"]}, "kernel.part_choice(what='vmapped', known='i, j', value=\"'z'\", near='')"),
+    ({"aliases": {"y": "o"}}, "kernel.part_choice(what='aliases: the input', known='x', value=\"'y'\", near='')"),
+    ({"aliases": {"x": "x"}}, "kernel.part_choice(what='aliases: the output', known='o', value=\"'x'\", near='')"),
+    ({"aliases": [0, 0]}, "kernel.aliases_form(value='[0, 0]')"),
+    (
+        {"aliases": {"x": "o"}, "outputs": [{**OUT, "array": "s32[8,6]"}]},
+        "kernel.alias_types(shapes='x f32[8,6] and o s32[8,6]')",
+    ),
+    (
+        {"aliases": {"x": "o"}, "outputs": [{**OUT, "array": "f32[8,7]"}]},
+        "kernel.alias_types(shapes='x f32[8,6] and o f32[8,7]')",
+    ),
+    ({"tables": ["t"]}, "kernel.tables_form(value=\"['t']\")"),
+    ({"tables": {"t": 3}}, "kernel.part_no_mapping(what=\"table 't'\", known='array, assume', value='3')"),
+    ({"tables": {"t": "f32[8]"}}, "kernel.table_type(what=\"table 't'\", dtype='f32')"),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assumes": []}}},
+        (
+            'kernel.part_unknown_key(what="table \'t\'", key="\'assumes\'", near="; did you mean '
+            "'assume'?\", known='array, assume')"
+        ),
+    ),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assume": "0 <= t < 4"}}},
+        "kernel.part_no_list(what=\"table 't': assume\", value=\"'0 <= t < 4'\")",
+    ),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assume": [4]}}},
+        "kernel.assumption_form(what=\"table 't'\", name='t', text='4')",
+    ),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assume": ["u is onto"]}}},
+        "kernel.assumption_table(name='kernel', name2='u', have='it has t')",
+    ),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assume": ["t is flat"]}}},
+        "kernel.table_word(words='monotone, injective, onto', said='flat')",
+    ),
+    (
+        {"tables": {"t": {"array": "s32[8]", "assume": ["0 <= t < i"]}}},
+        "kernel.name_twice(name='i', both='one grid dimension and one size')",
+    ),
+    (
+        {"scratch": [{"array": "f32[8]", "memory": "VMEM"}]},
+        (
+            "kernel.part_choice(what='scratch[0]: memory', known='vmem, smem, any, hbm, semaphore, "
+            "host, vmem_shared, cmem, gmem, shared, regs, tmem', value=\"'VMEM'\", near=\"; did you "
+            "mean 'vmem'?\")"
+        ),
+    ),
+    ({"scratch": [{"memory": "vmem"}]}, "kernel.part_missing_key(what='scratch[0]', key='array', value='memory')"),
+    (
+        {"scratch": [{"array": "dma_sem[2]"}]},
+        "kernel.array_type(what='scratch[0]', found='dma_sem', near='; write for instance f32, bf16, s8 or pred')",
+    ),
+    ({"vmem_limit": "32M"}, "kernel.vmem_limit(value=\"'32M'\")"),
+    ({"vmem_limit": 0}, "kernel.vmem_limit(value='0')"),
+    (
+        {"pipeline": "emit"},
+        "kernel.part_choice(what='pipeline', known='pallas_call, emit_pipeline', value=\"'emit'\", near='')",
+    ),
+    (
+        {"platform": "gpu"},
+        (
+            "kernel.part_choice(what='platform', known='tpu, triton, mosaic_gpu', value=\"'gpu'\", "
+            "near=\"; did you mean 'tpu'?\")"
+        ),
+    ),
+    ({"name": "two words"}, "kernel.kernel_name(value=\"'two words'\")"),
 ]
 
 
 @pytest.mark.parametrize(("changed", "message"), WRONG_KERNELS, ids=[_name(c) for c, _ in WRONG_KERNELS])
 def test_what_is_wrong_with_a_kernel_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where, and what is known."""
-    with pytest.raises(LayoutError, match=message):
+    with pytest.raises(LayoutError) as raised:
         kernel(**changed)
+    assert brief(raised.value.problem) == message
 
 
 WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
-    ({"block_shape": [2, 3]}, "an operand has no 'block_shape'; did you mean 'block'"),
-    ({"index_map": "i"}, "an operand has no 'index_map'; did you mean 'index'"),
-    ({"name": "a b"}, "an operand's name is a word"),
-    ({"name": 3}, "an operand's name is a word"),
-    ({"array": "f32[8,6]{1,0}"}, "a layout does not belong there"),
-    ({"array": [8, 6]}, r"array is written f32\[7,5\]"),
-    ({"array": "float32[8,6]"}, "unknown element type 'float32'; did you mean 'f32'"),
-    ({"array": "f32[8,-6]"}, "array, dimension 1 must be at least 0, not -6"),
-    ({"array": "f32[8,N-2]"}, "array, dimension 1 must be at least 0, not N - 2"),
-    ({"block": [2]}, "block has 1 dimensions, .*, and the array has 2"),
-    ({"block": [2, 3, 4]}, "block has 3 dimensions"),
-    ({"block": [2, -3]}, "block, dimension 1 must be at least 1, not -3"),
-    ({"block": [2, 0]}, "block, dimension 1 must be at least 1, not 0"),
-    ({"block": [2, "N - 3"]}, "block, dimension 1 must be at least 1"),
-    ({"block": 3}, "block is a list of dimensions"),
-    ({"block": [2, 3.0]}, "block, dimension 1 is a size, null"),
-    ({"block": [2, True]}, "block, dimension 1 is a size, null"),
-    ({"block": [2, "Elment(3)"]}, "block, dimension 1 is a size, null.*did you mean 'Element'"),
-    ({"block": [2, "Indirect(3)"]}, "Indirect gathers .* not modelled"),
-    ({"block": [2, "Squeezed(3)"]}, "takes nothing"),
-    ({"block": [2, "Element(3, (-1, 0))"]}, r"padding is at least 0 elements, not \(-1, 0\)"),
-    ({"block": [2, {"element": 3, "padding": [1]}]}, "padding is two integers"),
-    ({"block": [2, {"blocked": 3, "padding": [1, 1]}]}, "block, dimension 1 is {element: 8"),
-    ({"block": [2, {"elements": 3}]}, "did you mean 'element'"),
-    ({"block": "(i, j) -> (i, j)", "index": [2, 3]}, r"today it is BlockSpec\(block_shape, index_map\)"),
-    ({"index": [2, 3]}, "before jax 0.4.31"),
-    ({"block": lambda i, j: (i, j)}, "before jax 0.4.31"),
-    ({"index": 3}, "index is a map such as"),
-    ({"index": "(i) -> (i, 0)"}, r"takes 1 names; it takes one per grid dimension \(i, j\)"),
-    ({"index": "(i, j) -> (i)"}, "gives 1 results, and the block has 2 dimensions"),
-    ({"index": "(i, j) -> (i, z)"}, "'z' is neither a grid index nor a size; known: i, j"),
-    ({"index": "(a, b) -> (i, 0)"}, "'i' is neither a grid index"),
-    ({"index": "(i, j) -> (t[i], 0)"}, "reads t, which is no table; the kernel has no tables"),
-    ({"index": "(i, j) -> (i / 2, 0)"}, "only"),
-    ({"index": "(i, j) -> (i < 2, 0)"}, "a condition where a number must stand"),
-    ({"index": "(i, j) -> (ds(i, 2), j)"}, "result 0 is ds.*and dimension 0 is 2, no slice"),
-    ({"index": "(i, j) -> (ds(i), j)"}, "ds takes a start and a size, not 1"),
-    ({"block": ["BoundedSlice(2)", 3]}, "result 0 must be ds"),
-    ({"block": ["BoundedSlice(2)", 3], "index": None}, "a BoundedSlice dimension needs an index map"),
-    ({"index": lambda i, j: (i == 2, j)}, "truth of == 2"),
-    ({"memory": "pltpu.VMEM"}, "memory is one of vmem, smem, any"),
-    ({"buffers": 0}, "buffers is a number of at least 1"),
-    ({"buffers": True}, "buffers is a number of at least 1"),
-    ({"lookahead": 1}, "lookahead is true or false"),
-    ({"live": "no"}, "live is true or false"),
-    ({"revisit": "never"}, "revisit is one of immediate, any"),
-    ({"indexing_mode": "Unblock()"}, "indexing_mode is Blocked"),
-    ({"indexing_mode": "Unblocked(((1, 0),))"}, "pads 1 dimensions, and the block has 2"),
-    ({"indexing_mode": "Unblocked(((1, 0), (1.5, 0)))"}, "the padding of Unblocked is written"),
-    ({"indexing_mode": "Unblocked(((1, 0), (1e999, 0)))"}, "the padding of Unblocked is written"),
-    ({"block": [2, f"Element(3, ({'9' * 5000}, 0))"]}, "block, dimension 1"),
-    ({"block": [2, "9" * 4000]}, "more than 20 digits"),
-    ({"array": f"f32[8,{'9' * 4000}]"}, "more than 20 digits"),
-    ({"indexing_mode": "Unblocked(7)"}, "the padding of Unblocked is written"),
-    ({"indexing_mode": "Unblocked(((1, 0), (-2, 0)))"}, "padding is at least 0"),
-    ({"indexing_mode": "Unblocked()", "block": ["Element(2)", 3]}, "the same thing twice"),
-    ({"indexing_mode": "Unblocked(((1, 0), (1, 0)))", "block": [2, None]}, "is squeezed and cannot be padded"),
+    (
+        {"block_shape": [2, 3]},
+        (
+            "kernel.part_unknown_key(what='an operand', key=\"'block_shape'\", near=\"; did you mean "
+            "'block'?\", known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
+            "pipelined, same_as, indexing_mode', at='inputs[0]')"
+        ),
+    ),
+    (
+        {"index_map": "i"},
+        (
+            "kernel.part_unknown_key(what='an operand', key=\"'index_map'\", near=\"; did you mean "
+            "'index'?\", known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
+            "pipelined, same_as, indexing_mode', at='inputs[0]')"
+        ),
+    ),
+    ({"name": "a b"}, "kernel.operand_name(name=\"'a b'\", at='inputs[0]')"),
+    ({"name": 3}, "kernel.operand_name(name='3', at='inputs[0]')"),
+    ({"array": "f32[8,6]{1,0}"}, "kernel.array_form(what='array', value=\"'f32[8,6]{1,0}'\", at='inputs[0]')"),
+    ({"array": [8, 6]}, "kernel.array_form(what='array', value='[8, 6]', at='inputs[0]')"),
+    (
+        {"array": "float32[8,6]"},
+        "kernel.array_type(what='array', found='float32', near=\"; did you mean 'f32'?\", at='inputs[0]')",
+    ),
+    ({"array": "f32[8,-6]"}, "kernel.size_least(what='array, dimension 1', least=0, size=-6, at='inputs[0]')"),
+    ({"array": "f32[8,N-2]"}, "kernel.size_least(what='array, dimension 1', least=0, size='N - 2', at='inputs[0]')"),
+    ({"block": [2]}, "kernel.block_rank(count=1, value='[2]', dims=2, at='inputs[0]')"),
+    ({"block": [2, 3, 4]}, "kernel.block_rank(count=3, value='[2, 3, 4]', dims=2, at='inputs[0]')"),
+    ({"block": [2, -3]}, "kernel.size_least(what='block, dimension 1', least=1, size=-3, at='inputs[0]')"),
+    ({"block": [2, 0]}, "kernel.size_least(what='block, dimension 1', least=1, size=0, at='inputs[0]')"),
+    ({"block": [2, "N - 3"]}, "kernel.size_least(what='block, dimension 1', least=1, size='N - 3', at='inputs[0]')"),
+    ({"block": 3}, "kernel.block_no_list(value='3', at='inputs[0]')"),
+    (
+        {"block": [2, 3.0]},
+        (
+            "kernel.block_dimension(what='block, dimension 1', dimension='a size, null, \"Element(8, "
+            '(1, 0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"\', value=\'3.0\', '
+            "at='inputs[0]')"
+        ),
+    ),
+    (
+        {"block": [2, True]},
+        (
+            "kernel.block_dimension(what='block, dimension 1', dimension='a size, null, \"Element(8, "
+            '(1, 0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"\', value=\'True\', '
+            "at='inputs[0]')"
+        ),
+    ),
+    (
+        {"block": [2, "Elment(3)"]},
+        (
+            "kernel.block_kind(what='block, dimension 1', dimension='a size, null, \"Element(8, (1, "
+            '0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"\', value="\'Elment(3)\'", near="; '
+            "did you mean 'Element'?\", at='inputs[0]')"
+        ),
+    ),
+    ({"block": [2, "Indirect(3)"]}, "kernel.indirect(what='block, dimension 1', at='inputs[0]')"),
+    (
+        {"block": [2, "Squeezed(3)"]},
+        "kernel.squeezed_argument(what='block, dimension 1', inside=\"'3'\", at='inputs[0]')",
+    ),
+    (
+        {"block": [2, "Element(3, (-1, 0))"]},
+        "kernel.padding_negative(what='block, dimension 1', low=-1, high=0, at='inputs[0]')",
+    ),
+    (
+        {"block": [2, {"element": 3, "padding": [1]}]},
+        "kernel.padding_form(what='block, dimension 1', padding='[1]', at='inputs[0]')",
+    ),
+    (
+        {"block": [2, {"blocked": 3, "padding": [1, 1]}]},
+        "kernel.block_mapping(what='block, dimension 1', value=\"{'blocked': 3, 'padding': [1, 1]}\", at='inputs[0]')",
+    ),
+    (
+        {"block": [2, {"elements": 3}]},
+        (
+            "kernel.part_unknown_key(what='block, dimension 1', key=\"'elements'\", near=\"; did you "
+            "mean 'element'?\", known='blocked, element, bounded, padding', at='inputs[0]')"
+        ),
+    ),
+    ({"block": "(i, j) -> (i, j)", "index": [2, 3]}, "kernel.block_order(at='inputs[0]')"),
+    ({"index": [2, 3]}, "kernel.block_order(at=\"inputs[0] 'x'\")"),
+    ({"block": lambda i, j: (i, j)}, "kernel.block_order(at='inputs[0]')"),
+    ({"index": 3}, "kernel.index_no_map(value='3', at=\"inputs[0] 'x'\")"),
+    ({"index": "(i) -> (i, 0)"}, "kernel.index_names(names=1, grid='i, j', also='', at=\"inputs[0] 'x'\")"),
+    ({"index": "(i, j) -> (i)"}, "kernel.index_rank(terms=1, block=2, at=\"inputs[0] 'x'\")"),
+    ({"index": "(i, j) -> (i, z)"}, "kernel.index_unknown(name='z', known='i, j', at=\"inputs[0] 'x'\")"),
+    ({"index": "(a, b) -> (i, 0)"}, "kernel.index_unknown(name='i', known='a, b', at=\"inputs[0] 'x'\")"),
+    (
+        {"index": "(i, j) -> (t[i], 0)"},
+        "kernel.no_table(read='t[i]', args='t', known='the kernel has no tables', at=\"inputs[0] 'x'\")",
+    ),
+    (
+        {"index": "(i, j) -> (i / 2, 0)"},
+        "inputs[0] 'x': only + - * // % ^ min max select xor, comparisons, names and integers may stand here",
+    ),
+    (
+        {"index": "(i, j) -> (i < 2, 0)"},
+        "core.wrong_kind(term='i < 2', found='a condition', wanted='a number', at=\"inputs[0] 'x'\")",
+    ),
+    ({"index": "(i, j) -> (ds(i, 2), j)"}, "kernel.index_no_slice(k=0, block='2', at=\"inputs[0] 'x'\")"),
+    ({"index": "(i, j) -> (ds(i), j)"}, "kernel.ds_arguments(args=1, at=\"inputs[0] 'x'\")"),
+    ({"block": ["BoundedSlice(2)", 3]}, "kernel.index_needs_ds(k=0, at=\"inputs[0] 'x'\")"),
+    ({"block": ["BoundedSlice(2)", 3], "index": None}, "kernel.bounded_needs_index(at=\"inputs[0] 'x'\")"),
+    (
+        {"index": lambda i, j: (i == 2, j)},
+        (
+            "core.decision(what='truth of == 2', self_='i', "
+            "instead='layoutproof.select(layoutproof.equal(a, b), x, y)', at=\"inputs[0] 'x'\")"
+        ),
+    ),
+    (
+        {"memory": "pltpu.VMEM"},
+        (
+            "kernel.part_choice(what='memory', known='vmem, smem, any, hbm, semaphore, host, "
+            "vmem_shared, cmem, gmem, shared, regs, tmem', value=\"'pltpu.VMEM'\", near='', "
+            "at='inputs[0]')"
+        ),
+    ),
+    ({"buffers": 0}, "kernel.buffers(buffers='0', at=\"inputs[0] 'x'\")"),
+    ({"buffers": True}, "kernel.buffers(buffers='True', at=\"inputs[0] 'x'\")"),
+    ({"lookahead": 1}, "kernel.truth(key='lookahead', value='1', at=\"inputs[0] 'x'\")"),
+    ({"live": "no"}, "kernel.truth(key='live', value=\"'no'\", at=\"inputs[0] 'x'\")"),
+    (
+        {"revisit": "never"},
+        "kernel.part_choice(what='revisit', known='immediate, any', value=\"'never'\", near='', at=\"inputs[0] 'x'\")",
+    ),
+    ({"indexing_mode": "Unblock()"}, "kernel.indexing_mode(mode=\"'Unblock()'\", at='inputs[0]')"),
+    ({"indexing_mode": "Unblocked(((1, 0),))"}, "kernel.unblocked_rank(pairs=1, rank=2, at='inputs[0]')"),
+    (
+        {"indexing_mode": "Unblocked(((1, 0), (1.5, 0)))"},
+        "kernel.unblocked_form(text=\"'((1, 0), (1.5, 0))'\", at='inputs[0]')",
+    ),
+    (
+        {"indexing_mode": "Unblocked(((1, 0), (1e999, 0)))"},
+        "kernel.unblocked_form(text=\"'((1, 0), (1e999, 0))'\", at='inputs[0]')",
+    ),
+    (
+        {"block": [2, f"Element(3, ({'9' * 5000}, 0))"]},
+        "core.characters(text=5008, most=4096, at='inputs[0]: block, dimension 1')",
+    ),
+    (
+        {"block": [2, "9" * 4000]},
+        "inputs[0]: block, dimension 1: the integer 99999999999999999999.. has more than 20 digits",
+    ),
+    (
+        {"array": f"f32[8,{'9' * 4000}]"},
+        "inputs[0]: array, dimension 1: the integer 99999999999999999999.. has more than 20 digits",
+    ),
+    ({"indexing_mode": "Unblocked(7)"}, "kernel.unblocked_form(text=\"'7'\", at='inputs[0]')"),
+    (
+        {"indexing_mode": "Unblocked(((1, 0), (-2, 0)))"},
+        "kernel.padding_negative(what='indexing_mode', low=-2, high=0, at='inputs[0]')",
+    ),
+    (
+        {"indexing_mode": "Unblocked()", "block": ["Element(2)", 3]},
+        "kernel.mode_twice(block='Element(2), 3', at='inputs[0]')",
+    ),
+    (
+        {"indexing_mode": "Unblocked(((1, 0), (1, 0)))", "block": [2, None]},
+        "kernel.mode_squeezed(k=1, low=1, high=0, at='inputs[0]')",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("changed", "message"), WRONG_OPERANDS, ids=[_name(c) for c, _ in WRONG_OPERANDS])
 def test_what_is_wrong_with_an_operand_is_said(changed: dict[str, Any], message: str) -> None:
     """What, where (the operand), and what is known."""
-    with pytest.raises(LayoutError, match=message) as raised:
+    with pytest.raises(LayoutError) as raised:
         operand(**changed)
+    assert brief(raised.value.problem) == message
     assert raised.value.problem.startswith("inputs[0]")
 
 

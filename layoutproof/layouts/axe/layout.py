@@ -18,6 +18,7 @@ from layoutproof.core.progressions import Progression, low_high
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, Size, product, surely_less, symbols_of
 from layoutproof.core.space import Space
+from layoutproof.layouts.axe import problems
 from layoutproof.layouts.axe.place import MEMORY as MEMORY
 from layoutproof.layouts.axe.place import Iter as Iter
 from layoutproof.layouts.axe.place import place_of
@@ -192,7 +193,7 @@ def axis_extent(layout: AxeLayout, axis: str) -> Extent:
         return layout.within[axis]
     if layout.swizzle is not None:
         if layout.symbols():
-            raise LayoutError(f"the swizzled layout {layout} has run-time sizes; write how far it reaches: within (..)")
+            raise LayoutError(problems.SWIZZLE_SYMBOLIC(layout))
         return 1 + swizzled_bounds(layout)[1]
     highest: Any = layout.O.get(axis, 0)
     for extent, stride, name in (*layout.D, *layout.R):
@@ -201,16 +202,11 @@ def axis_extent(layout: AxeLayout, axis: str) -> Extent:
         if surely_less(-1, stride):
             highest = highest + stride * (extent - 1)
         elif not surely_less(stride, 1):
-            raise LayoutError(
-                f"the sign of the stride {stride} depends on its sizes; write the extent: within (..@{axis})"
-            )
+            raise LayoutError(problems.STRIDE_SIGN(stride, axis))
     if type(highest) is int:
         return max(1, highest + 1)
     if not surely_less(-1, highest):
-        raise LayoutError(
-            f"whether the largest coordinate {highest} is below 0 depends on its sizes; write the extent: "
-            f"within (..@{axis})"
-        )
+        raise LayoutError(problems.COORDINATE_SIGN(highest, axis))
     return highest + 1  # type: ignore[no-any-return]
 
 
@@ -227,7 +223,7 @@ def addresses(layout: AxeLayout) -> tuple[list[Progression], int]:
     iters, start = axis_iters(layout, MEMORY)
     low, _ = low_high(iters, start)
     if low < 0:
-        raise LayoutError(f"the layout {layout} has the address {low}; a swizzle needs addresses >= 0")
+        raise LayoutError(problems.SWIZZLE_ADDRESS(layout, low))
     return iters, start
 
 
@@ -254,14 +250,12 @@ def admit(layout: AxeLayout, shape: Sequence[Extent]) -> tuple[Extent, ...]:
     """
     for extent in shape:
         if type(extent) is int and extent < 1:
-            raise LayoutError(f"the shape {shown(shape)} has the extent {extent}; extents are at least 1")
+            raise LayoutError(problems.EXTENT_LEAST(shown(shape), extent))
         if not isinstance(extent, int | Size) or type(extent) is bool:
-            raise LayoutError(f"the shape has the extent {extent!r}; extents are integers or sizes")
+            raise LayoutError(problems.EXTENT_TYPE(extent))
     count = product(shape)
     if count != layout.size():
-        raise LayoutError(
-            f"the shape {shown(shape)} has {count} elements but the layout {_plain(layout)} has {layout.size()}"
-        )
+        raise LayoutError(problems.SHAPE_SIZE(shown(shape), count, _plain(layout), layout.size()))
     return tuple(shape)
 
 
@@ -269,7 +263,7 @@ def constant(*layouts: AxeLayout) -> None:
     """Raises LayoutError when a layout has sizes that are unknown until run time."""
     for layout in layouts:
         if symbols := layout.symbols():
-            raise LayoutError(f"the layout {layout} has the run-time size {symbols[0]}; write a number for it")
+            raise LayoutError(problems.SYMBOLIC_SIZE(layout, symbols[0]))
 
 
 def shown(values: Iterable[object]) -> str:

@@ -8,6 +8,7 @@ from layoutproof.core.bounds import check_box, check_length
 from layoutproof.core.cursor import TextSpan
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent
+from layoutproof.layouts.axe import problems
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
 from layoutproof.layouts.axe.swizzle import Swizzle
 from layoutproof.layouts.axe.values import AXIS, checked, positive
@@ -45,10 +46,10 @@ def parse(text: str) -> AxeLayout:
         letter = text[term.start : term.start + 1]
         if text.startswith(("S[", "R["), term.start):
             if sign < 0:
-                raise term.refuse(f"{letter} cannot be subtracted")
+                raise term.refuse(problems.SUBTRACTED(letter))
             started = True
             if letter == "S" and number > 0:
-                raise term.refuse("S stands once, and first")
+                raise term.refuse(problems.S_FIRST())
             (shard if letter == "S" else copies).extend(_bracket(term))
             continue
         if not started:
@@ -56,7 +57,7 @@ def parse(text: str) -> AxeLayout:
         value, axis = _on_axis(term)
         offset[axis] = offset.get(axis, 0) + sign * value
     if not started:
-        raise body.refuse("an Axe layout starts with S[extents:strides], or R[..] for one element", 0)
+        raise body.refuse(problems.START(), 0)
     swizzle = _swizzle(clauses["swizzle"]) if "swizzle" in clauses else None
     within = _within(clauses["within"]) if "within" in clauses else None
     at = clauses["swizzle"] if swizzle is not None else TextSpan.whole(text)
@@ -76,7 +77,7 @@ def _clauses(text: TextSpan) -> tuple[TextSpan, dict[str, TextSpan]]:
     for clause in rest:
         word = _WORD.match(clause.text, clause.start)[0]  # type: ignore[index]
         if word in clauses:
-            raise clause.refuse(f"'{word}' stands twice")
+            raise clause.refuse(problems.TWICE(word))
         clauses[word] = clause.part(clause.start + len(word), clause.end)
     return body, clauses
 
@@ -93,7 +94,7 @@ def _terms(body: TextSpan) -> list[tuple[int, TextSpan]]:
             start, sign = found.end(), 1 if found[0] == "+" else -1
         seen = found.end()
     if not _seen(body.text[seen : body.end]):
-        raise body.refuse("a summand is missing", body.end)
+        raise body.refuse(problems.SUMMAND_MISSING(), body.end)
     return [*terms, (sign, body.part(start, body.end))]
 
 
@@ -105,12 +106,12 @@ def _bracket(term: TextSpan) -> list[Iter]:
     letter = term.text[term.start]
     end = term.text.index("]", term.start)
     if end != term.end - 1:
-        raise term.refuse(f"'+' or the end must follow {letter}[..]", end + 1)
+        raise term.refuse(problems.PLUS_MISSING(letter), end + 1)
     inside = term.part(term.start + 2, end).split(":")
     if all("".join(part.word.split()) in ("", "()") for part in inside):
         return []
     if len(inside) > 2:
-        raise inside[2].refuse(f"{letter}[..] has one ':', between extents and strides", inside[2].start - 1)
+        raise inside[2].refuse(problems.COLON(letter), inside[2].start - 1)
     extents = [_size(entry, positive_=True) for entry in _entries(inside[0])]
     term.read(lambda _: check_box(extents, letter))
     if len(inside) == 1:
@@ -134,7 +135,7 @@ def _within(clause: TextSpan) -> dict[str, Extent]:
         extent, axis = _on_axis(entry)
         entry.read(lambda _, e=extent: positive(e, f"the extent {e}"))  # type: ignore[misc]
         if axis in bounds:
-            raise entry.refuse(f"axis {axis} has two extents")
+            raise entry.refuse(problems.AXIS_EXTENTS(axis))
         bounds[axis] = extent
     return bounds
 
@@ -144,7 +145,7 @@ def _swizzle(clause: TextSpan) -> Swizzle:
     rest = clause.part(clause.start + 5, clause.end) if outer else clause
     numbers = [_size(entry) for entry in _entries(rest)]
     if len(numbers) != 3 or not all(type(number) is int for number in numbers):
-        raise clause.refuse("a swizzle is written swizzle (per_element,swizzle_len,atom_len), three integers")
+        raise clause.refuse(problems.SWIZZLE_FORM())
     per_element, swizzle_len, atom_len = (int(number) for number in numbers)
     return Swizzle(per_element, swizzle_len, atom_len, outer)
 
@@ -164,14 +165,14 @@ def _on_axis(span: TextSpan) -> tuple[Extent, str]:
         return _size(span), MEMORY
     name = span.part(at + 1, span.end).word
     if not AXIS.fullmatch(name):
-        raise span.refuse(f"{name!r} is no axis; an axis is a name such as lane or m")
+        raise span.refuse(problems.AXIS_NAME(name))
     return _size(span.part(span.start, at)), name
 
 
 def _size(span: TextSpan, positive_: bool = False) -> Extent:
     word = span.word
     if not word:
-        raise span.refuse("a number is missing")
+        raise span.refuse(problems.NUMBER_MISSING())
     short = word.isascii() and word.isdigit() and len(word) < 20
     value = int(word) if short else span.read(parse_size)
     if positive_:

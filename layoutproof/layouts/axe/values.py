@@ -10,6 +10,7 @@ from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, Size, surely_less
+from layoutproof.layouts.axe import problems
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, Iter, admit
 from layoutproof.layouts.axe.swizzle import Swizzle
 
@@ -36,7 +37,7 @@ def checked(
     if not shard:
         axes = [*[axis for _, _, axis in replicas], *(offset or {})]
         if not axes:
-            raise LayoutError("the layout says nothing of any axis; a single element is written S[1:1]")
+            raise LayoutError(problems.NOTHING())
         shard = [(1, 1, axes[0])]
     for letter, iters in (("D", shard), ("R", replicas)):
         check_box([extent for extent, _, _ in iters], letter)
@@ -49,12 +50,12 @@ def checked(
     layout = AxeLayout(tuple(shard), tuple(replicas), dict(offset or {}), None, within, swizzle)
     if swizzle is not None:
         if swizzle.per_element < 0 or not 0 <= swizzle.swizzle_len <= swizzle.atom_len:
-            raise LayoutError(f"the swizzle {swizzle} needs per_element >= 0 and atom_len >= swizzle_len >= 0")
+            raise LayoutError(problems.SWIZZLE_VALUES(swizzle))
         if swizzle.per_element + swizzle.atom_len + swizzle.swizzle_len > MOST_ADDRESS_BITS:
             problem = f"the swizzle {swizzle} moves bits beyond the {MOST_ADDRESS_BITS} bits of an address"
             raise LayoutError(problem)
         if others := [axis for axis in layout.axes() if axis != MEMORY]:
-            raise LayoutError(f"a swizzle permutes addresses on axis m, but the layout has the axis {others[0]}")
+            raise LayoutError(problems.SWIZZLE_AXIS(others[0]))
     if shape is None:
         return layout
     return AxeLayout(layout.D, layout.R, layout.O, admit(layout, shape), within, swizzle)
@@ -79,9 +80,9 @@ def from_mapping(value: Mapping[str, object]) -> AxeLayout:
         return _composed(value)
     for key in value:
         if key not in _KEYS:
-            raise LayoutError(f"an Axe layout has {', '.join(_KEYS[:-1])}; got {shorten(str(key), 40)!r}")
+            raise LayoutError(problems.KEY(", ".join(_KEYS[:-1]), shorten(str(key), 40)))
     if "D" not in value and "R" not in value:
-        raise LayoutError("an Axe layout needs D, a list of [extent, stride, axis], or at least R")
+        raise LayoutError(problems.NEEDS_D())
     shape, within, swizzle = value.get("shape"), value.get("within"), value.get("swizzle")
     return checked(
         _iters(value.get("D") or (), "D"),
@@ -105,13 +106,10 @@ def from_tvm(layout: Any) -> AxeLayout:
             bits = [_whole(getattr(layout, name)) for name in _SWIZZLE]
             outer = not layout.swizzle_inner
         except (AttributeError, TypeError, ValueError) as error:
-            raise LayoutError(f"TVM's composed layout lacks a part or has one that is no integer: {error}") from None
+            raise LayoutError(problems.TVM_COMPOSED(error)) from None
         return checked(tile.D, tile.R, tile.O, swizzle=Swizzle(bits[0], bits[1], bits[2], outer))
     if not hasattr(layout, "shard") or not hasattr(layout, "replica"):
-        raise LayoutError(
-            f"an Axe layout is a text such as S[(8,4):(4@lane,1@lane)], a mapping with D, or a layout of TVM's; "
-            f"not {shorten(repr(layout), 60)}"
-        )
+        raise LayoutError(problems.FORM(shorten(repr(layout), 60)))
     try:
         shard, replicas = (
             [(_whole(i.extent), _whole(i.stride), str(i.axis.name)) for i in part]
@@ -119,7 +117,7 @@ def from_tvm(layout: Any) -> AxeLayout:
         )
         offset = {str(axis.name): _whole(value) for axis, value in layout.offset.items()}
     except (AttributeError, TypeError, ValueError) as error:
-        raise LayoutError(f"TVM's layout lacks a part or has one that is no integer: {error}") from None
+        raise LayoutError(problems.TVM_LAYOUT(error)) from None
     for axis in (*[name for _, _, name in (*shard, *replicas)], *offset):
         _axis(axis)
     return checked(shard, replicas, offset)
@@ -135,7 +133,7 @@ def _whole(value: Any) -> int:
 def _composed(value: Mapping[str, object]) -> AxeLayout:
     tile = value.get("tile")
     if not isinstance(tile, Mapping):
-        raise LayoutError("a composed layout needs tile, the layout that it swizzles")
+        raise LayoutError(problems.COMPOSED_TILE())
     inner = from_mapping(tile)
     bits = _swizzle([value.get(name) for name in _SWIZZLE], outer=not value.get("swizzle_inner", True))
     return checked(inner.D, inner.R, inner.O, inner.shape, inner.within, bits)
@@ -144,12 +142,12 @@ def _composed(value: Mapping[str, object]) -> AxeLayout:
 def _swizzle(value: object, outer: bool = False) -> Swizzle:
     if isinstance(value, Mapping):
         if unknown := set(value) - {*_SWIZZLE, "outer", "swizzle_inner"}:
-            raise LayoutError(f"a swizzle has {', '.join(_SWIZZLE)} and outer; got {sorted(map(str, unknown))[0]!r}")
+            raise LayoutError(problems.SWIZZLE_KEY(", ".join(_SWIZZLE), sorted(map(str, unknown))[0]))
         outer = bool(value.get("outer", not value.get("swizzle_inner", True)))
         value = [value.get(name) for name in _SWIZZLE]
     bits = _list(value, "swizzle")
     if len(bits) != 3 or not all(type(bit) is int for bit in bits):
-        raise LayoutError(f"a swizzle is three integers ({', '.join(_SWIZZLE)}), not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.SWIZZLE_INTEGERS(", ".join(_SWIZZLE), shorten(repr(value), 40)))
     return Swizzle(bits[0], bits[1], bits[2], outer)
 
 
@@ -158,7 +156,7 @@ def _iters(value: object, letter: str) -> list[Iter]:
     for entry in _list(value, letter):
         parts = _list(entry, f"an iter of {letter}")
         if len(parts) not in (2, 3):
-            raise LayoutError(f"an iter of {letter} is [extent, stride, axis], not {shorten(repr(entry), 40)}")
+            raise LayoutError(problems.ITER_FORM(letter, shorten(repr(entry), 40)))
         axis = parts[2] if len(parts) == 3 else MEMORY
         iters.append((_size(parts[0], letter), _size(parts[1], letter), _axis(axis)))
     return iters
@@ -166,19 +164,19 @@ def _iters(value: object, letter: str) -> list[Iter]:
 
 def _per_axis(value: object, name: str) -> dict[str, Extent]:
     if not isinstance(value, Mapping):
-        raise LayoutError(f"{name} is a mapping from axis to number, not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.AXIS_MAPPING(name, shorten(repr(value), 40)))
     return {_axis(axis): _size(number, name) for axis, number in value.items()}
 
 
 def _axis(value: object) -> str:
     if isinstance(value, str) and AXIS.fullmatch(value):
         return value
-    raise LayoutError(f"an axis is a name such as lane or m, not {shorten(repr(value), 40)}")
+    raise LayoutError(problems.AXIS_TEXT(shorten(repr(value), 40)))
 
 
 def _list(value: object, name: str) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise LayoutError(f"{name} must be a list, not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.LIST(name, shorten(repr(value), 40)))
     return list(value)
 
 
@@ -187,4 +185,4 @@ def _size(value: object, name: str) -> Extent:
         return value
     if isinstance(value, str):
         return parse_size(value)
-    raise LayoutError(f"{name} holds {shorten(repr(value), 40)}; integers or size expressions may stand there")
+    raise LayoutError(problems.ENTRY(name, shorten(repr(value), 40)))

@@ -13,6 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.nested import leaves
+from layoutproof.layouts.cute import problems
 from layoutproof.layouts.cute.layout import CuteLayout, Swizzle, checked
 from layoutproof.layouts.cute.nested import congruent, refill, show
 from layoutproof.layouts.cute.text import compact, from_nested, parse
@@ -57,22 +58,17 @@ def read(value: object, mode: str = "strict") -> CuteLayout:
     if isinstance(value, str):
         return parse(value)
     if not isinstance(value, Mapping):
-        raise LayoutError(
-            f"a cute layout is a text such as (8,64):(64,1), or a mapping, not {shorten(repr(value), 60)}"
-        )
+        raise LayoutError(problems.FORM(shorten(repr(value), 60)))
     unknown = [key for key in value if key not in _KEYS]
     if unknown or "shape" not in value or ("stride" in value and "order" in value):
-        raise LayoutError(
-            "a cute layout has shape, and stride or order, optionally swizzle, offset, type; "
-            f"got {', '.join(map(str, value)) or 'nothing'}"
-        )
+        raise LayoutError(problems.KEY(", ".join(map(str, value)) or "nothing"))
     shape = from_nested(value["shape"], "shape")
     stride = from_nested(value["stride"], "stride") if "stride" in value else _ordered(shape, value.get("order", "col"))
     if not congruent(shape, stride):
-        raise LayoutError(f"shape {show(shape)} and stride {show(stride)} are not nested alike")
+        raise LayoutError(problems.NESTING(show(shape), show(stride)))
     offset = from_nested(value.get("offset", 0), "offset")
     if isinstance(offset, tuple):
-        raise LayoutError(f"offset is one integer, not {show(offset)}")
+        raise LayoutError(problems.OFFSET(show(offset)))
     swizzle = _swizzle(value["swizzle"]) if "swizzle" in value else None
     if offset != 0 and swizzle is None:
         swizzle = Swizzle(0, 0, 0)
@@ -85,11 +81,11 @@ def _ordered(shape: Any, order: object) -> Any:
         return compact(shape, refill(shape, lambda _: next(places)))
     ranks = from_nested(order, "order")
     if not congruent(shape, ranks) or not all(type(rank) is int for rank in leaves(ranks)):
-        raise LayoutError(f"order is 'col', 'row' or integers nested as shape {show(shape)} is, not {show(ranks)}")
+        raise LayoutError(problems.ORDER(show(shape), show(ranks)))
     return compact(shape, ranks)
 
 
 def _swizzle(value: object) -> Swizzle:
     if not isinstance(value, list | tuple) or len(value) != 3 or not all(type(entry) is int for entry in value):
-        raise LayoutError(f"a swizzle is three integers [B, M, S], not {shorten(repr(value), 60)}")
+        raise LayoutError(problems.SWIZZLE_INTEGERS(shorten(repr(value), 60)))
     return Swizzle(*value)

@@ -22,6 +22,7 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, surely_less, symbols_of
 from layoutproof.core.space import Space
+from layoutproof.layouts.cute import problems
 from layoutproof.layouts.cute.nested import Nested, modes_of, show, size_of
 
 _TYPE = re.compile(r"(?:pred|[a-z]+?(?P<bits>\d+)(?:e\d+m\d\w*)?)")
@@ -201,7 +202,7 @@ def element_bits(element_type: str) -> int:
     found = _TYPE.fullmatch(element_type)
     bits = int(found["bits"] or 8) if found else 0
     if not 1 <= bits <= 1024:
-        raise LayoutError(f"unknown element type {element_type!r}{near_type(element_type)}")
+        raise LayoutError(problems.TYPE(element_type, near_type(element_type)))
     return bits
 
 
@@ -213,16 +214,16 @@ def checked(layout: CuteLayout, text: str = "") -> CuteLayout:
         raise LayoutError(error.problem, text=text) from None
     for extent in leaves(layout.shape):
         if not surely_less(0, extent):
-            raise LayoutError(f"the extent {extent} must be at least 1", text=text)
+            raise LayoutError(problems.EXTENT(extent), text=text)
     for stride in leaves(layout.stride):
         if not surely_less(-1, stride) and not surely_less(stride, 1):
-            raise LayoutError(f"the sign of the stride {stride} depends on its sizes", text=text)
+            raise LayoutError(problems.STRIDE_SIGN(stride), text=text)
     if not surely_less(-1, layout.offset):
-        raise LayoutError(f"the offset {layout.offset} must be at least 0", text=text)
+        raise LayoutError(problems.OFFSET_NEGATIVE(layout.offset), text=text)
     if layout.element_type:
         element_bits(layout.element_type)
     if layout.swizzle is not None:
         bits, base, shift = layout.swizzle
         if not (0 <= bits <= 64 and 0 <= base <= 64 and bits <= abs(shift) <= 64):
-            raise LayoutError(f"{layout.swizzle}: bits and base must be 0..64 and bits <= |shift| <= 64", text=text)
+            raise LayoutError(problems.SWIZZLE_BOUNDS(layout.swizzle), text=text)
     return layout

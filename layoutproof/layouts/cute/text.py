@@ -11,8 +11,10 @@ from layoutproof.core.bounds import check_length
 from layoutproof.core.cursor import Cursor, TextSpan, tokens
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_size
+from layoutproof.core.message import located
 from layoutproof.core.nested import leaves
 from layoutproof.core.size import Extent
+from layoutproof.layouts.cute import problems
 from layoutproof.layouts.cute.layout import CuteLayout, Swizzle, checked
 from layoutproof.layouts.cute.nested import Nested, congruent, refill, show
 
@@ -49,27 +51,27 @@ def parse(text: str) -> CuteLayout:
     if (found := cursor.matched(_SWIZZLE)) is not None:
         swizzle = Swizzle(int(found[1]), int(found[2]), int(found[3]))
         if cursor.matched(_JOIN) is None:
-            raise cursor.refuse("expected 'o' after a swizzle, as in Sw<3,3,3> o 0 o (8,64):(64,1)")
+            raise cursor.refuse(problems.SWIZZLE_O())
         # left out, it is 0
         start = cursor.start
         if (found := cursor.matched(_OFFSET)) is not None:
             offset = _size(TextSpan(text, start, start + len(found[1])))
     elif "<" in text[cursor.start :]:
-        raise cursor.refuse("a swizzle is written Sw<3,4,3>: bits, base, shift")
+        raise cursor.refuse(problems.SWIZZLE_FORM())
     shape = _nested(cursor, 0)
     cursor.take(":", "between shape and stride")
     stride = _nested(cursor, 0)
     if cursor.kind != "end":
-        raise cursor.refuse("nothing may follow the stride")
+        raise cursor.refuse(problems.AFTER_STRIDE())
     if not congruent(shape, stride):
-        raise LayoutError(f"shape {show(shape)} and stride {show(stride)} are not nested alike", text=text)
+        raise LayoutError(problems.NESTING(show(shape), show(stride)), text=text)
     return checked(CuteLayout(shape, stride, swizzle, offset, element_type), text)
 
 
 def _nested(cursor: Cursor, depth: int) -> Nested:
     """An integer or a tuple of nested tuples; one past `DEEPEST` is refused, not followed."""
     if depth > DEEPEST:
-        raise cursor.refuse(f"a shape nested more than {DEEPEST} deep")
+        raise cursor.refuse(problems.SHAPE_DEPTH(DEEPEST))
     if cursor.kind == "name":
         value = _size(cursor.span)
         cursor.advance()
@@ -89,7 +91,7 @@ def _size(span: TextSpan) -> Extent:
     # as CuTe prints static integers
     plain = _STATIC.sub("", span.word).strip()
     if "@" in plain:
-        raise span.refuse(f"{plain}: a stride along a named axis is understood but not modelled; use the axe language")
+        raise span.refuse(problems.AXIS_STRIDE(plain))
     if plain.isascii() and plain.isdigit() and len(plain) < 19 and (plain[0] != "0" or plain == "0"):
         return int(plain)
     return span.read(lambda _: parse_size(plain))
@@ -106,17 +108,17 @@ def from_nested(value: object, what: str) -> Nested:
 
 def _from_nested(value: object, what: str, depth: int) -> Nested:
     if depth > DEEPEST:
-        raise LayoutError(f"{what} is nested more than {DEEPEST} deep")
+        raise LayoutError(problems.DEPTH(what, DEEPEST))
     if type(value) is int:
         return value
     if isinstance(value, str):
         try:
             return parse_size(value)
         except LayoutError as error:
-            raise LayoutError(f"{what}: {error.problem}") from None
+            raise LayoutError(located(what, error.problem)) from None
     if isinstance(value, list | tuple) and value:
         return tuple([_from_nested(entry, what, depth + 1) for entry in value])
-    raise LayoutError(f"{what} is an integer, a size expression or a list of them, not {value!r}")
+    raise LayoutError(problems.LEAF(what, value))
 
 
 def compact(shape: Nested, order: Nested) -> Nested:

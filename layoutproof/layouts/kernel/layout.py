@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.shown import Shown
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import Step, element_map, steps
 from layoutproof.kernel.kernel_parts import shown
 from layoutproof.kernel.kernel_print import kernel_lines, mapping_of
 from layoutproof.kernel.kernel_text import read_kernel
+
+_OPERAND_NEEDED = Template(
+    "kernel.operand_needed",
+    "a kernel has one map per operand; ask a property of kernels, or name an operand: {{blockspec: "
+    "{{kernel: .., operand: x}}}}; {name} has {names}",
+)
+_KERNEL_FORM = Template("kernel.kernel_form", "a kernel is a mapping with grid, inputs and outputs, not {value}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +55,7 @@ class KernelLayout(Shown):
         windowed = [operand for operand in self.kernel.operands if operand.windowed]
         if len(windowed) != 1:
             names = ", ".join(operand.name for operand in self.kernel.operands)
-            raise LayoutError(
-                "a kernel has one map per operand; ask a property of kernels, or name an operand: "
-                f"{{blockspec: {{kernel: .., operand: x}}}}; {self.kernel.name} has {names}"
-            )
+            raise LayoutError(_OPERAND_NEEDED(self.kernel.name, names))
         return windowed[0]
 
 
@@ -61,5 +66,5 @@ def from_value(value: object) -> KernelLayout:
     if isinstance(value, Kernel):
         return KernelLayout(value)
     if not isinstance(value, dict):
-        raise LayoutError(f"a kernel is a mapping with grid, inputs and outputs, not {shown(value)}")
+        raise LayoutError(_KERNEL_FORM(shown(value)))
     return KernelLayout(*read_kernel(value, ELEMENT_BITS))

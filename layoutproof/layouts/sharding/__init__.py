@@ -20,6 +20,7 @@ Unreduced replicas hold parts of a sum and manual ones what the program put ther
 from __future__ import annotations
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.jax_text import STARTS as JAX
 from layoutproof.layouts.sharding.model import (
@@ -87,8 +88,6 @@ def read(value: object, mode: str = "strict") -> Sharding | ShardedArray:
     if is_jax(value):
         sharding, devices = from_jax(value)
         if devices is not None:
-            raise LayoutError(
-                f"the mesh is on devices {shorten(str(devices), 60)}, which a sharding alone cannot say: give a shape"
-            )
+            raise LayoutError(problems.MESH_DEVICES(shorten(str(devices), 60)))
         return sharding
-    raise LayoutError(f"a sharding is a text such as {{devices=[2,2]<=[4]}}, not {shorten(repr(value), 60)}")
+    raise LayoutError(problems.FORM(shorten(repr(value), 60)))

@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import located
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.core.space import Space
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.mesh import to_tiles
 from layoutproof.layouts.sharding.model import NamedSharding, TileSharding
 from layoutproof.layouts.sharding.place import Shards, devices, position
@@ -67,7 +69,7 @@ class ShardedArray(Shown):
         one = replace(self.layout, dims=shard).index_map()
         flat, memory = one.flat(), one.memory
         if memory is None:
-            raise LayoutError(f"the layout of {self.layout} says nothing of memory")
+            raise LayoutError(problems.NO_MEMORY(self.layout))
         size = ceil_div(memory.allotted * memory.bits, 8) + memory.prefix_bytes
         local = lambda index, on: flat.place(index, (), on)  # noqa: E731  a name would say no more
         place = Shards(self.dims, data, shard, replicas, device, most, local, size, counted)
@@ -80,26 +82,24 @@ class ShardedArray(Shown):
         if isinstance(sharding, NamedSharding):
             sharding = to_tiles(sharding)
         if sharding.kind == "unknown":
-            raise LayoutError(f"{sharding} says nothing of where elements are")
+            raise LayoutError(problems.NO_PLACE(sharding))
         if "maximal" in sharding.subgroups:
-            raise LayoutError(f"{sharding}: a maximal subgroup has no defined meaning")
+            raise LayoutError(problems.MAXIMAL(sharding))
         count = _count(self.devices) or sharding.count
         if sharding.kind == "maximal":
             if sharding.device < 0 or (count is not None and sharding.device >= count):
-                raise LayoutError(f"{sharding}: device {sharding.device} is not one of {count or 'any'} devices")
+                raise LayoutError(problems.NO_DEVICE(sharding, sharding.device, count or "any"))
             return Tiles((1,) * rank, devices=(sharding.device,)), ()
         if sharding.tiles is None:
             if count is None:
-                raise LayoutError(
-                    f"{sharding} does not say over how many devices: write for instance '{self} on 8 devices'"
-                )
+                raise LayoutError(problems.HOW_MANY_DEVICES(sharding, self))
             return iota((1,) * rank + (count,)), (sharding.kind,)
         problem = sharding.tiles.problem()
         if problem:
-            raise LayoutError(f"{sharding}: {problem}")
+            raise LayoutError(located(str(sharding), problem))
         found = len(sharding.tiles.dims) - len(sharding.subgroups)
         if found != rank:
-            raise LayoutError(f"{sharding} has tiles for {found} dimensions, the array has {rank}")
+            raise LayoutError(problems.TILE_RANK(sharding, found, rank))
         _check_count(sharding, self.devices)
         return sharding.tiles, sharding.subgroups
 
@@ -110,9 +110,9 @@ def _check_count(sharding: TileSharding, named: int | tuple[int, ...] | None) ->
     if tiles is None or count is None:
         return
     if tiles.count() != count:
-        raise LayoutError(f"{sharding} has {tiles.count()} devices, but it is said to be on {count}")
+        raise LayoutError(problems.DEVICE_COUNT(sharding, tiles.count(), count))
     if not tiles.reshape and max(tiles.devices) >= count:
-        raise LayoutError(f"{sharding} names device {max(tiles.devices)}, but there are only {count}")
+        raise LayoutError(problems.DEVICE_BEYOND(sharding, max(tiles.devices), count))
 
 
 def _count(named: int | tuple[int, ...] | None) -> int | None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.lexer import cursor_at, quoted
 from layoutproof.layouts.sharding.mesh import mesh_of, wrong_mesh
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_xla_mesh
@@ -87,7 +88,7 @@ def parts_of(text: str) -> tuple[PartitionSpecText, Mesh, tuple[str, ...]]:
     cursor = cursor_at(text, True)
     spec, mesh, types = read_parts(cursor)
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the sharding")
+        raise cursor.refuse(problems.AFTER_SHARDING(shorten(cursor.word, 40)))
     read_jax(cursor_at(text, True))
     return spec, mesh, types
 
@@ -103,7 +104,7 @@ def spec_of(text: str) -> PartitionSpecText:
     cursor = cursor_at(text, True)
     found = read_spec(cursor)
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the partition specification")
+        raise cursor.refuse(problems.AFTER_SPEC(shorten(cursor.word, 40)))
     return found
 
 
@@ -117,7 +118,7 @@ def read_spec(cursor: XlaCursor) -> PartitionSpecText:
     said: dict[str, Any] = {}
     while cursor.kind != ")":
         if len(entries) == MAX_RANK:
-            raise cursor.refuse(f"over {MAX_RANK} dimensions")
+            raise cursor.refuse(problems.RANK(MAX_RANK))
         if cursor.word in ("unreduced=", "reduced=", "unreduced_kind="):
             _keyword(cursor, said)
         elif said:
@@ -134,7 +135,7 @@ def _keyword(cursor: XlaCursor, said: dict[str, object]) -> None:
     name = cursor.word.removesuffix("=")
     key = "reduction" if name == "unreduced_kind" else name
     if key in said:
-        raise cursor.refuse(f"{name} is given twice")
+        raise cursor.refuse(problems.GIVEN_TWICE(name))
     cursor.advance()
     if key == "reduction":
         if cursor.word not in ("sum", *REDUCTIONS):
@@ -158,11 +159,11 @@ def _entry(cursor: XlaCursor) -> str | tuple[str, ...] | None:
             return None
         case "UNCONSTRAINED" | "P.UNCONSTRAINED" | "PartitionSpec.UNCONSTRAINED":
             why = "it leaves the choice to the compiler; write what it chose"
-            raise cursor.refuse(f"UNCONSTRAINED says nothing of where elements are: {why}")
+            raise cursor.refuse(problems.UNCONSTRAINED(why))
         case "(":
             return _names(cursor, "(", ")")
     if cursor.kind == "name" and cursor.word[0] not in "'\"":
-        raise cursor.refuse(f"an axis is written in quotes: '{shorten(cursor.word, 40)}', or None")
+        raise cursor.refuse(problems.AXIS_QUOTES(shorten(cursor.word, 40)))
     return quoted(cursor, "None, an axis such as 'x', or several such as ('x', 'y')")
 
 
@@ -294,9 +295,9 @@ def _on(mesh: Mesh, spec: PartitionSpecText, manual: list[str]) -> NamedSharding
     for name in (*named, *spec.unreduced, *spec.reduced):
         if name not in mesh.names:
             have = f"its axes are {', '.join(mesh.names)}" if mesh.names else "it has none"
-            raise LayoutError(f"the mesh has no axis {name!r}; {have}{closest(name, mesh.names)}")
+            raise LayoutError(problems.NO_AXIS(name, have, closest(name, mesh.names)))
     for name in spec.reduced:
         if name in (*named, *spec.unreduced) or spec.reduced.count(name) > 1:
-            raise LayoutError(f"the axis {name!r} is used twice")
+            raise LayoutError(problems.AXIS_TWICE(name))
     found = from_spec(mesh, spec.entries, manual, spec.unreduced)
     return replace(found, reduction=spec.reduction) if spec.reduction else found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from layoutproof.core.cursor import tokens
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.xla.lexer import MAX_RANK, SKIPPED, XlaCursor
 
 # A name directly followed by '=' is one token, an attribute: XLA refuses a space between the two.
@@ -50,7 +51,7 @@ def extents(cursor: XlaCursor, what: str) -> list[int]:
     start = cursor.start
     found = integers(cursor, what)
     if len(found) > MAX_RANK:
-        raise cursor.refuse(f"over {MAX_RANK} dimensions", start)
+        raise cursor.refuse(problems.RANK(MAX_RANK), start)
     return found
 
 
@@ -69,9 +70,9 @@ def iota_parts(cursor: XlaCursor) -> tuple[list[int], list[int]]:
     perm = integers(cursor, "an integer, a dimension number in T(..)")
     for number in perm:
         if not 0 <= number < len(reshape):
-            raise cursor.refuse(f"T(..) names dimension {number}, but the reshape has 0..{len(reshape) - 1}", start)
+            raise cursor.refuse(problems.TILE_NAME(number, len(reshape) - 1), start)
     if len(perm) != len(reshape):
-        raise cursor.refuse(f"T(..) has {len(perm)} dimensions and the reshape has {len(reshape)}", start)
+        raise cursor.refuse(problems.TILE_PERM(len(perm), len(reshape)), start)
     if len(set(perm)) != len(perm):
         # of [2,2]T(0,0) XLA has the devices of T(1,0), of [2,3]T(0,0) it aborts
         named = ",".join(map(str, perm))
@@ -107,7 +108,7 @@ def _operation(cursor: XlaCursor) -> str:
         if cursor.kind != "name" or name not in _METADATA or not cursor.word.endswith("="):
             raise cursor.expected(f"metadata, one of {', '.join(f'{n}=' for n in _METADATA)}")
         if name in names:
-            raise cursor.refuse(f"{name} is given twice")
+            raise cursor.refuse(problems.GIVEN_TWICE(name))
         names.add(name)
         parts.append(_value(cursor, name))
     cursor.advance()

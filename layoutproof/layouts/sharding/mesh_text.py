@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from layoutproof.core.size import product
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.lexer import integers, iota_parts, metadata, quoted
 from layoutproof.layouts.sharding.mesh import wrong_axes, wrong_mesh
 from layoutproof.layouts.sharding.model import REDUCTIONS, Axis, Mesh, NamedSharding
@@ -32,7 +33,7 @@ def read_named(cursor: XlaCursor) -> NamedSharding:
     elif cursor.word in ("replicated", "unreduced", "unreduced=", "manual"):
         word = cursor.word.removesuffix("=")
         if word != "replicated" and not everything:
-            raise cursor.refuse(f"{word} over a mesh without axes (XLA aborts)")
+            raise cursor.refuse(problems.MESH_WITHOUT_AXES(word))
         combined = cursor.word.endswith("=")
         cursor.advance()
         reduction = _reduction(cursor, True) if combined else ""
@@ -67,14 +68,14 @@ def read_mesh(cursor: XlaCursor) -> tuple[Mesh, bool]:
         cursor.advance()
         device = cursor.integer("the device of a maximal mesh")
         if cursor.strict and device < 0:
-            raise cursor.refuse(f"device {device} is negative", start)
+            raise cursor.refuse(problems.DEVICE_NEGATIVE(device), start)
         cursor.take("]", "after the device")
         return Mesh((), Tiles((1,), devices=(device,)), maximal=True), _comma(cursor)
     names: list[str] = []
     sizes: list[int] = []
     while cursor.kind != "]" or names:
         if len(names) == MAX_RANK:
-            raise cursor.refuse(f"over {MAX_RANK} mesh axes")
+            raise cursor.refuse(problems.MESH_RANK(MAX_RANK))
         names.append(quoted(cursor, "the name of a mesh axis in quotes: 'x'=2"))
         cursor.take("=", "and the size of the axis")
         sizes.append(cursor.integer("the size of a mesh axis"))
@@ -90,7 +91,7 @@ def read_mesh(cursor: XlaCursor) -> tuple[Mesh, bool]:
         if not names:
             (device,) = tiles.devices or (0,)
             if device < 0:
-                raise cursor.refuse(f"device {device} is negative", start)
+                raise cursor.refuse(problems.DEVICE_NEGATIVE(device), start)
             return Mesh((), Tiles((1,), devices=(device,)), maximal=True), comma
     elif comma and not cursor.strict:
         # where XLA looks for device_ids= it takes any attribute, and then another comma
@@ -111,12 +112,12 @@ def _device_ids(cursor: XlaCursor, sizes: list[int]) -> Tiles:
     if cursor.kind == "[":
         reshape, perm = iota_parts(cursor)
         if product(reshape) != product(sizes):
-            raise cursor.refuse(f"the mesh has {product(sizes)} devices but device_ids {product(reshape)}", start)
+            raise cursor.refuse(problems.MESH_COUNT(product(sizes), product(reshape)), start)
         tiles = iota(sizes, reshape, perm)
     else:
         devices = integers(cursor, "a device id") if cursor.kind != ")" else []
         if len(devices) != product(sizes):
-            raise cursor.refuse(f"the mesh has {product(sizes)} devices but device_ids lists {len(devices)}", start)
+            raise cursor.refuse(problems.MESH_LIST(product(sizes), len(devices)), start)
         tiles = Tiles(tuple(sizes), devices=tuple(devices))
     cursor.take(")", "after the device ids")
     return tiles
@@ -146,7 +147,7 @@ def _dimensions(cursor: XlaCursor, mesh: Mesh) -> NamedSharding:
         if word not in _GROUPS:
             raise cursor.expected("replicated=, unreduced=, manual= or metadata=")
         if cursor.strict and word[:-1] in groups:
-            raise cursor.refuse(f"{word} is given twice")
+            raise cursor.refuse(problems.GIVEN_TWICE(word))
         cursor.advance()
         if word == "unreduced=":
             reduction = _reduction(cursor, False)
@@ -192,7 +193,7 @@ def _axis(cursor: XlaCursor, mesh: Mesh) -> Axis:
         number = int(name)
     else:
         known = ", ".join(mesh.names) or "none"
-        raise cursor.refuse(f"the mesh has no axis '{name}'; its axes: {known}", start)
+        raise cursor.refuse(problems.MESH_NO_AXIS(name, known), start)
     if cursor.kind != ":":
         return Axis(number)
     cursor.advance()
@@ -201,7 +202,7 @@ def _axis(cursor: XlaCursor, mesh: Mesh) -> Axis:
     cursor.take(")", "after the size before the part")
     size = cursor.integer("the size of the part of the axis")
     if pre < 1 or size < 2:
-        raise cursor.refuse(f"'{name}':({pre}){size}: a part of an axis has (at least 1) and at least 2", start)
+        raise cursor.refuse(problems.AXIS_PART(name, pre, size), start)
     return Axis(number, pre, size)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.size import product
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.tiles import Tiles
 
 KINDS = ("replicated", "maximal", "manual", "unknown", "unreduced")
@@ -160,7 +161,7 @@ class ShardingTuple:
 
     def index_map(self) -> IndexMap:
         """Always a LayoutError: a tuple has no single map."""
-        raise LayoutError(f"a tuple of {len(self.elements)} shardings has no map of its own; ask about one element")
+        raise LayoutError(problems.TUPLE(len(self.elements)))
 
 
 Sharding = TileSharding | NamedSharding | ShardingTuple
@@ -168,4 +169,4 @@ Sharding = TileSharding | NamedSharding | ShardingTuple
 
 def no_shape(sharding: TileSharding | NamedSharding) -> LayoutError:
     """The error that a sharding alone places nothing."""
-    return LayoutError(f"a sharding places the elements of an array; say which: 'f32[64,128] sharded {sharding}'")
+    return LayoutError(problems.OF_ARRAY(sharding))

@@ -14,6 +14,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import product
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.mesh import mesh_of, wrong_axes, wrong_mesh
 from layoutproof.layouts.sharding.model import Axis, Mesh, NamedSharding
 
@@ -42,22 +43,22 @@ def read_mesh(value: object, devices: Sequence[int] | None = None) -> tuple[Mesh
     """
     shape = getattr(value, "shape", value)
     if not isinstance(shape, Mapping):
-        raise LayoutError(f"a mesh is a mapping of axis names to sizes such as {{x: 2, y: 4}}, not {_brief(value)}")
+        raise LayoutError(problems.MESH_FORM(_brief(value)))
     names, sizes = tuple(map(str, shape)), tuple(shape.values())
     for name, size in zip(names, sizes, strict=True):
         if not name or set(name) & set("'\"\\\n"):
-            raise LayoutError(f"a mesh axis has a name without quotes, backslashes and line ends, not {name!r}")
+            raise LayoutError(problems.MESH_AXIS_NAME(name))
         if type(size) is not int or size < 1:
-            raise LayoutError(f"mesh axis {name!r} has size {size!r}; a size is an integer, at least 1")
+            raise LayoutError(problems.MESH_AXIS_SIZE(name, size))
     if devices is None and (placed := _devices(value)) is not None:
         devices = [int(device.id) for device in placed.flat]
     if devices is None:
         return mesh_of(names, sizes), None
     numbers = tuple(devices)
     if len(numbers) != product(sizes) or len(set(numbers)) != len(numbers):
-        raise LayoutError(f"the mesh has {product(sizes)} devices, each once; got {_brief(list(numbers))}")
+        raise LayoutError(problems.MESH_DEVICES_ONCE(product(sizes), _brief(list(numbers))))
     if any(type(number) is not int or number < 0 for number in numbers):
-        raise LayoutError(f"device numbers are integers, at least 0; got {_brief(list(numbers))}")
+        raise LayoutError(problems.DEVICE_NUMBERS(_brief(list(numbers))))
     if sorted(numbers) != list(range(len(numbers))):
         return mesh_of(names, sizes), numbers
     mesh = mesh_of(names, sizes, numbers)
@@ -81,14 +82,14 @@ def from_spec(mesh: Mesh, spec: object, manual: Sequence[str] = (), unreduced: S
     "{mesh['x'=2,'y'=4], [{'x'}, {}, {'y'}]}"
     """
     if isinstance(spec, str) or not hasattr(spec, "__iter__"):
-        raise LayoutError(f"spec is a list with one entry per array dimension, not {_brief(spec)}")
+        raise LayoutError(problems.SPEC_FORM(_brief(spec)))
     dims: list[tuple[Axis, ...]] = []
     unconstrained: list[bool] = []
     for entry in spec:
         free = type(entry).__name__ == "UnconstrainedSingleton"
         names = () if entry is None or free else (entry,) if isinstance(entry, str) else entry
         if not isinstance(names, tuple | list):
-            raise LayoutError(f"an entry of spec is null, an axis name or a list of them, not {_brief(entry)}")
+            raise LayoutError(problems.SPEC_ENTRY(_brief(entry)))
         dims.append(_axes(mesh, names))
         unconstrained.append(free)
     unreduced = [*unreduced, *(getattr(spec, "unreduced", None) or ())]
@@ -111,7 +112,7 @@ def from_sbp(mesh: Mesh, text: str, rank: int | None = None) -> NamedSharding:
     """
     inner = text.strip()
     if not (inner.startswith("(") and inner.endswith(")")):
-        raise LayoutError("an SBP signature is written (split(0), broadcast)", text=text)
+        raise LayoutError(problems.SBP_FORM(), text=text)
     split: dict[int, list[int]] = {}
     sums: list[int] = []
     at, count = 1, 0
@@ -120,7 +121,7 @@ def from_sbp(mesh: Mesh, text: str, rank: int | None = None) -> NamedSharding:
         at += len(inner[at:]) - len(inner[at:].lstrip())
         found = _ENTRY.match(inner, at, end)
         if found is None:
-            raise LayoutError("an SBP entry is split(k), broadcast or partial_sum", text=inner, column=at + 1)
+            raise LayoutError(problems.SBP_ENTRY(), text=inner, column=at + 1)
         if found["dim"]:
             split.setdefault(int(found["dim"]), []).append(count)
         elif found["sum"]:
@@ -131,15 +132,15 @@ def from_sbp(mesh: Mesh, text: str, rank: int | None = None) -> NamedSharding:
         if not rest:
             break
         if rest[0] != ",":
-            raise LayoutError("entries of an SBP signature are separated by commas", text=inner, column=at + 1)
+            raise LayoutError(problems.SBP_COMMAS(), text=inner, column=at + 1)
         at += 1
         if not rest[1:].strip():
             break
     if count != len(mesh.names):
-        raise LayoutError(f"{count} entries for {len(mesh.names)} mesh axes; each axis has one", text=inner)
+        raise LayoutError(problems.SBP_COUNT(count, len(mesh.names)), text=inner)
     most = max(split, default=-1) + 1
     if rank is not None and most > rank:
-        raise LayoutError(f"split({most - 1}) of an array with {rank} dimensions", text=inner)
+        raise LayoutError(problems.SBP_SPLIT(most - 1, rank), text=inner)
     dims = tuple(tuple(Axis(k) for k in split.get(dim, ())) for dim in range(most if rank is None else rank))
     return NamedSharding(mesh, dims, (False,) * len(dims), unreduced=tuple(Axis(k) for k in sums))
 
@@ -148,7 +149,7 @@ def padded(sharding: NamedSharding, rank: int) -> NamedSharding:
     """The sharding with as many dimensions as the array: a specification may leave out trailing ones."""
     missing = rank - len(sharding.dims)
     if missing < 0:
-        raise LayoutError(f"{len(sharding.dims)} entries for an array with {rank} dimensions", text=str(sharding))
+        raise LayoutError(problems.SPEC_RANK(len(sharding.dims), rank), text=str(sharding))
     dims, is_open = sharding.dims + ((),) * missing, sharding.open + (False,) * missing
     return NamedSharding(
         sharding.mesh, dims, is_open, sharding.replicated, sharding.unreduced, sharding.manual, sharding.reduction
@@ -158,7 +159,7 @@ def padded(sharding: NamedSharding, rank: int) -> NamedSharding:
 def _axes(mesh: Mesh, names: Sequence[str]) -> tuple[Axis, ...]:
     for name in names:
         if name not in mesh.names:
-            raise LayoutError(f"the mesh has no axis {name!r}; its axes: {', '.join(mesh.names) or 'none'}")
+            raise LayoutError(problems.SPEC_NO_AXIS(name, ", ".join(mesh.names) or "none"))
     return tuple(Axis(mesh.names.index(name)) for name in names)
 
 

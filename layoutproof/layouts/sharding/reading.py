@@ -10,6 +10,7 @@ from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.size import Extent, surely_less
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.jax_text import STARTS as JAX
 from layoutproof.layouts.sharding.jax_text import read_jax
@@ -53,7 +54,7 @@ def read_mapping(value: Mapping[Any, Any], mode: str) -> Sharding | ShardedArray
     """A sharding from `{"sharding": ..}`, `{"mesh": .., "spec": ..}` or `{"mesh": .., "sbp": ..}`, and its shape."""
     for key in value:
         if key not in _KEYS:
-            raise LayoutError(f"a sharding has no key {shorten(repr(key), 40)}; its keys: {', '.join(_KEYS)}")
+            raise LayoutError(problems.KEY(shorten(repr(key), 40), ", ".join(_KEYS)))
     given = [key for key in ("sharding", "spec", "sbp") if key in value]
     if len(given) != 1 or ("mesh" in value) == (given[0] == "sharding"):
         raise LayoutError(
@@ -65,7 +66,7 @@ def read_mapping(value: Mapping[Any, Any], mode: str) -> Sharding | ShardedArray
     devices = _devices(value["devices"]) if "devices" in value else named
     if shape is None:
         if devices is not None:
-            raise LayoutError("devices are said of a sharded array: give its shape too")
+            raise LayoutError(problems.DEVICES_NEED_SHAPE())
         return sharding
     return _array(*shape, sharding, devices)
 
@@ -74,26 +75,26 @@ def _one(value: Mapping[object, object], mode: str, rank: int | None) -> tuple[S
     if "sharding" in value:
         written = value["sharding"]
         if "unreduced" in value or "device_ids" in value:
-            raise LayoutError("unreduced and device_ids go with mesh; a sharding's text has its own")
+            raise LayoutError(problems.MESH_KEYS())
         if is_jax(written):
             sharding, named = from_jax(written)
             return (sharding if rank is None else padded(sharding, rank)), named
         if isinstance(written, TileSharding | NamedSharding | ShardingTuple):
             return written, None
         if not isinstance(written, str):
-            raise LayoutError(f"sharding is a text such as {{devices=[2,2]<=[4]}}, not {shorten(repr(written), 60)}")
+            raise LayoutError(problems.TEXT_FORM(shorten(repr(written), 60)))
         return (_jax_text(written, mode, rank) if JAX.match(written) else parse(written, mode)), None
     ids = value.get("device_ids")
     if ids is not None and not isinstance(ids, list | tuple):
-        raise LayoutError(f"device_ids is a list of device numbers, not {shorten(repr(ids), 60)}")
+        raise LayoutError(problems.IDS_FORM(shorten(repr(ids), 60)))
     mesh, named = read_mesh(value["mesh"], ids)
     if "sbp" in value:
         if not isinstance(value["sbp"], str):
-            raise LayoutError(f"sbp is a text such as (split(0), broadcast), not {shorten(repr(value['sbp']), 60)}")
+            raise LayoutError(problems.SBP_TEXT(shorten(repr(value["sbp"]), 60)))
         return from_sbp(mesh, value["sbp"], rank), named
     unreduced = value.get("unreduced") or []
     if isinstance(unreduced, str) or not isinstance(unreduced, list | tuple):
-        raise LayoutError(f"unreduced is a list of axis names, not {shorten(repr(unreduced), 60)}")
+        raise LayoutError(problems.UNREDUCED_FORM(shorten(repr(unreduced), 60)))
     sharding = from_spec(mesh, value["spec"], unreduced=unreduced)
     return (sharding if rank is None else padded(sharding, rank)), named
 
@@ -102,7 +103,7 @@ def _array(
     element_type: str, dims: tuple[Extent, ...], layout: XlaLayout | None, sharding: Sharding, devices: Devices
 ) -> ShardedArray:
     if isinstance(sharding, ShardingTuple):
-        raise LayoutError("one array has one sharding, not a tuple of them", text=str(sharding))
+        raise LayoutError(problems.ONE_SHARDING(), text=str(sharding))
     if devices is None and isinstance(sharding, TileSharding) and sharding.tiles is None:
         devices = sharding.count
     array = ShardedArray(element_type, dims, layout, sharding, devices)
@@ -116,14 +117,14 @@ def _shape(value: object, mode: str, text: str) -> tuple[str, tuple[Extent, ...]
     if isinstance(value, list | tuple):
         return "", tuple(_extent(entry) for entry in value), None
     if not isinstance(value, str):
-        raise LayoutError(f"a shape is a text such as f32[64,128] or a list of extents, not {shorten(repr(value), 60)}")
+        raise LayoutError(problems.SHAPE_FORM(shorten(repr(value), 60)))
     bare = _BARE.fullmatch(value)
     if bare is not None:
         inner = bare["dims"].strip()
         return "", tuple(_extent(entry) for entry in inner.split(",")) if inner else (), None
     shape = parse_shape(value.strip(), mode)
     if not isinstance(shape, XlaLayout):
-        raise LayoutError("a sharded shape is one array, not a tuple, token or opaque", text=text)
+        raise LayoutError(problems.ONE_ARRAY(), text=text)
     return shape.element_type, shape.dims, shape if "{" in value else None
 
 
@@ -133,14 +134,14 @@ def _extent(value: object) -> Extent:
         return extent
     if isinstance(value, str) and not isinstance(extent, int) and surely_less(0, extent):
         return extent  # type: ignore[return-value]
-    raise LayoutError(f"an extent is an integer, at least 0, or a size expression, not {shorten(repr(value), 60)}")
+    raise LayoutError(problems.EXTENT_FORM(shorten(repr(value), 60)))
 
 
 def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSharding, XlaCursor]:
     signature, on, _ = text[at:].partition(" on ")
     if not on:
         raise LayoutError(
-            "an SBP signature has one entry per mesh axis; say which: '(split(0), broadcast) on mesh['x'=2,'y'=2]'",
+            problems.SBP_MESH(),
             text=text,
             column=at + len(text[at:].rstrip()) + 1,
         )
@@ -149,7 +150,7 @@ def _sbp_text(text: str, at: int, mode: str, rank: int | None) -> tuple[NamedSha
         raise cursor.expected("mesh['x'=2,..]")
     mesh: Mesh = read_mesh_text(cursor)[0]
     if rank is None and cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{cursor.word}' after the mesh")
+        raise cursor.refuse(problems.AFTER_MESH(cursor.word))
     return from_sbp(mesh, signature, rank), cursor
 
 
@@ -157,7 +158,7 @@ def _jax_text(text: str, mode: str, rank: int | None = None) -> NamedSharding:
     cursor = cursor_at(text, mode == "strict")
     found = read_jax(cursor)
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the sharding: give one sharding alone")
+        raise cursor.refuse(problems.AFTER_ALONE(shorten(cursor.word, 40)))
     return found if rank is None else padded(found, rank)
 
 
@@ -178,13 +179,13 @@ def _on(cursor: XlaCursor) -> Devices:
             start = cursor.start
             count = cursor.integer("the number of devices, as in 'on 8 devices'")
             if count < 1:
-                raise cursor.refuse(f"{count} devices: there is at least 1", start)
+                raise cursor.refuse(problems.NO_DEVICES(count), start)
             if cursor.word != "devices":
                 raise cursor.expected("devices, as in 'on 8 devices'")
             cursor.advance()
             found = count
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the sharding")
+        raise cursor.refuse(problems.AFTER_SHARDING(shorten(cursor.word, 40)))
     return found
 
 
@@ -194,4 +195,4 @@ def _devices(value: object) -> Devices:
     numbers = tuple(value) if isinstance(value, list | tuple) else ()
     if numbers and all(type(v) is int and v >= 0 for v in numbers) and len(set(numbers)) == len(numbers):
         return numbers
-    raise LayoutError(f"devices is how many there are, or the distinct numbers of all; got {shorten(repr(value), 60)}")
+    raise LayoutError(problems.DEVICES_FORM(shorten(repr(value), 60)))

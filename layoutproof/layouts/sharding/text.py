@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from layoutproof.core.bounds import check_length
 from layoutproof.core.size import product
+from layoutproof.layouts.sharding import problems
 from layoutproof.layouts.sharding.lexer import cursor_at, extents, integers, iota_parts, metadata
 from layoutproof.layouts.sharding.mesh_text import read_named
 from layoutproof.layouts.sharding.model import (
@@ -61,7 +62,7 @@ def parse(text: str, mode: str = "strict") -> Sharding:
     cursor = cursor_at(text, mode == "strict")
     found = read_sharding(cursor)
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{cursor.word}' after the sharding: give one sharding alone")
+        raise cursor.refuse(problems.AFTER_ALONE(cursor.word))
     return found
 
 
@@ -103,7 +104,7 @@ def _attribute(cursor: XlaCursor, found: _Found) -> None:
     if cursor.kind != "name":
         raise cursor.expected("devices=, a word such as replicated, or }")
     if cursor.strict and word in found.seen:
-        raise cursor.refuse(f"{word} is given twice")
+        raise cursor.refuse(problems.GIVEN_TWICE(word))
     found.seen.append(word)
     start = cursor.start
     cursor.advance()
@@ -129,8 +130,7 @@ def _attribute(cursor: XlaCursor, found: _Found) -> None:
         found.metadata += metadata(cursor)
     else:
         raise cursor.refuse(
-            f"'{word}' is no part of a sharding: write devices=, replicated, maximal device=, manual, unknown or "
-            "unreduced, then perhaps last_tile_dim_replicate, last_tile_dims=, shard_as, shard_like, metadata=",
+            problems.WORD(word),
             start,
         )
 
@@ -167,29 +167,29 @@ def _untiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     if cursor.strict:
         extra = [w for w in found.seen if w.removesuffix("=") in KINDS or w in _OF_TILES]
         if len(extra) > 1:
-            raise cursor.refuse(f"{extra[0]} and {extra[1]} contradict each other: a sharding is of one kind", start)
+            raise cursor.refuse(problems.CONTRADICTION(extra[0], extra[1]), start)
     if kind == "maximal":
         if len(devices) != 1:
-            raise cursor.refuse(f"a maximal sharding has one device, {len(devices)} are given: device=3", start)
+            raise cursor.refuse(problems.MAXIMAL_DEVICES(len(devices)), start)
         if cursor.strict and devices[0] < 0:
-            raise cursor.refuse(f"device {devices[0]} is negative", start)
+            raise cursor.refuse(problems.DEVICE_NEGATIVE(devices[0]), start)
         return TileSharding("maximal", device=devices[0])
     if devices:
-        raise cursor.refuse(f"a {kind} sharding names no devices", start)
+        raise cursor.refuse(problems.NAMES_DEVICES(kind), start)
     return TileSharding(kind, reduction=found.reduction if kind == "unreduced" else "")
 
 
 def _tiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     if not found.tiles:
-        raise cursor.refuse("a sharding says what it is: replicated, manual, .. or devices=[..]", start)
+        raise cursor.refuse(problems.KIND_MISSING(), start)
     if cursor.strict and found.device:
-        raise cursor.refuse("device= belongs to maximal: devices=[..] lists them all", start)
+        raise cursor.refuse(problems.DEVICE_OF_MAXIMAL(), start)
     if found.replicate_last and found.subgroups:
-        raise cursor.refuse("last_tile_dim_replicate and last_tile_dims=.. exclude each other (XLA aborts)", start)
+        raise cursor.refuse(problems.REPLICATE_TWICE(), start)
     tiles = _tiles(cursor, found, start)
     subgroups = ("replicated",) if found.replicate_last else tuple(found.subgroups)
     if len(subgroups) > len(tiles.dims):
-        raise cursor.refuse(f"{len(subgroups)} subgroups but only {len(tiles.dims)} tile dimensions", start)
+        raise cursor.refuse(problems.SUBGROUPS(len(subgroups), len(tiles.dims)), start)
     problem = tiles.problem()
     if not problem and not found.subgroups and not found.replicate_last and tiles.count() == 1:
         problem = f"{tiles} has a single tile: write {{replicated}} or {{maximal device=0}}"
@@ -206,17 +206,16 @@ def _tiles(cursor: XlaCursor, found: _Found, start: int) -> Tiles:
     devices = found.device + [device for *_, one in found.tiles for device in one]
     count = product(dims)
     if any(extent < 0 for extent in dims + reshape):
-        raise cursor.refuse("the number of tiles of a dimension is not negative", start)
+        raise cursor.refuse(problems.TILES_NEGATIVE(), start)
     if reshape:
         if devices or len(found.tiles) > 1:
-            raise cursor.refuse("devices=[..] is given twice, as <=[..] and otherwise (XLA aborts)", start)
+            raise cursor.refuse(problems.DEVICES_TWICE(), start)
         if count != product(reshape):
             raise cursor.refuse(Tiles(tuple(dims), tuple(reshape), tuple(perm)).problem(), start)
         return iota(dims, reshape, perm)
     if len(devices) <= 1:
         raise cursor.refuse(
-            f"[{','.join(map(str, dims))}] has {count} tiles but {len(devices)} devices are listed, and a list has two "
-            "at least: a single device is written {maximal device=0}",
+            problems.TILES_COUNT(",".join(map(str, dims)), count, len(devices)),
             start,
         )
     if not cursor.strict and len(devices) != count <= MOST_LISTED:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import from_row_major, row_major
 from layoutproof.core.size import product
+from layoutproof.layouts.sharding import problems
 
 MOST_LISTED = 1 << 20
 """Devices up to which an assignment is written out as a list."""
@@ -47,22 +48,23 @@ class Tiles:
 
     def problem(self) -> str:
         """Why this is no assignment of distinct devices to tiles, or ""."""
-        empty = f"[{_join(self.dims)}]: every dimension has at least 1 tile" if min(self.dims, default=1) < 1 else ""
+        empty = problems.TILES_EMPTY(_join(self.dims)) if min(self.dims, default=1) < 1 else ""
         if self.reshape:
             if sorted(self.perm) != list(range(len(self.reshape))):
-                return f"T({_join(self.perm)}) is not a permutation of 0..{len(self.reshape) - 1}"
+                return problems.NO_PERMUTATION(_join(self.perm), len(self.reshape) - 1)
             if product(self.reshape) != self.count():
-                numbered = f"<=[{_join(self.reshape)}] numbers {product(self.reshape)} devices"
-                return f"[{_join(self.dims)}] has {self.count()} tiles but {numbered}"
+                return problems.TILES_NUMBERED(
+                    _join(self.dims), self.count(), _join(self.reshape), product(self.reshape)
+                )
             return empty
         if len(self.devices) != self.count():
-            return f"[{_join(self.dims)}] has {self.count()} tiles but {len(self.devices)} devices are listed"
+            return problems.TILES_LISTED(_join(self.dims), self.count(), len(self.devices))
         seen: set[int] = set()
         for device in self.devices:
             if device < 0:
-                return f"device {device} is negative"
+                return problems.DEVICE_NEGATIVE(device)
             if device in seen:
-                return f"device {device} is listed twice: every tile has a device of its own"
+                return problems.DEVICE_TWICE(device)
             seen.add(device)
         return empty
 
@@ -110,7 +112,7 @@ def listed(tiles: Tiles) -> tuple[int, ...]:
     if not tiles.reshape:
         return tiles.devices
     if product(tiles.reshape) > MOST_LISTED:
-        raise LayoutError(f"{tiles} has over {MOST_LISTED} devices, too many to list them one by one")
+        raise LayoutError(problems.MOST_LISTED(tiles, MOST_LISTED))
     strides = [product(tiles.reshape[k + 1 :]) for k in range(len(tiles.reshape))]
     steps = [range(0, tiles.reshape[k] * strides[k], strides[k]) for k in tiles.perm]
     return tuple(map(sum, itertools.product(*steps)))

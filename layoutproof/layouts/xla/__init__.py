@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.layouts.xla import structure
+from layoutproof.core.message import restated
+from layoutproof.layouts.xla import problems, structure
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
 from layoutproof.layouts.xla.text import parse, usual
 
@@ -51,10 +52,10 @@ def read(value: object, mode: str = "strict") -> XlaShape:
         return parse(value, mode)
     if not isinstance(value, Mapping):
         form = "a text such as f32[3,5]{1,0:T(2,2)}, or {shape: .., minor_to_major: .., tiles: ..}"
-        raise LayoutError(f"an xla layout is {form}, not {value!r}")
+        raise LayoutError(problems.FORM(form, value))
     text = structure.text_of(value)
     try:
         return parse(text, mode)
     except LayoutError as error:
         # the column is one of a text that was put together here
-        raise LayoutError(f"{error.problem}; read as {shorten(text, 100)}") from None
+        raise LayoutError(restated(f"{error.problem}; read as {shorten(text, 100)}", error.problem)) from None

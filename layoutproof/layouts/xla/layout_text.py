@@ -11,6 +11,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import Extent, surely_less
+from layoutproof.layouts.xla import problems
 from layoutproof.layouts.xla.lexer import EXTENT_TOKEN, INT64_MAX, INT64_MIN, TOKEN, XlaCursor, read_size
 from layoutproof.layouts.xla.shape import COMBINE, ELEMENT_BITS, XlaLayout, wrong_order
 from layoutproof.layouts.xla.text_rules import wrong_split, wrong_split_index
@@ -68,9 +69,7 @@ def read_layout(cursor: XlaCursor, shape: XlaLayout) -> XlaLayout:
 
 def _read_property(cursor: XlaCursor, shape: XlaLayout, key: str, values: dict[str, object]) -> None:
     if key == "P" or (cursor.strict and key in _SPARSE):
-        raise cursor.refuse(
-            f"{key}(..), {_SPARSE[key]}, is left over from sparse arrays, which XLA no longer has: remove {key}(..)"
-        )
+        raise cursor.refuse(problems.SPARSE(key, _SPARSE[key]))
     cursor.advance()
     if key == "D":
         _skip_level_types(cursor)
@@ -110,14 +109,12 @@ def _number(cursor: XlaCursor, key: str) -> int:
     value = cursor.integer(what)
     # MakeLayout aborts the process
     if key == "L" and value < 1:
-        raise cursor.refuse(f"L({value}): the tail padding alignment must be at least 1 element", start)
+        raise cursor.refuse(problems.TAIL_ALIGNMENT(value), start)
     if cursor.strict and key in ("E", "M") and value < 0:
         what = "an element size in bits" if key == "E" else "a size in bytes"
-        raise cursor.refuse(f"{key}({value}): {what} is not negative", start)
+        raise cursor.refuse(problems.NEGATIVE(key, value, what), start)
     if cursor.strict and key == "S" and not -128 <= value <= 127:
-        raise cursor.refuse(
-            f"S({value}): XLA keeps the memory space in 8 bits, -128 to 127, and would read {_int8(value)}", start
-        )
+        raise cursor.refuse(problems.MEMORY_SPACE(value, _int8(value)), start)
     _take(cursor, ")", f") after {key}({value}")
     if key == "S":
         return _int8(value)
@@ -150,7 +147,7 @@ def _tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
 
 def _sizes_of_tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
     if cursor.strict and cursor.kind == ")":
-        raise cursor.refuse("the empty tile () has no sizes: give them, e.g. T(8,128), or leave T out")
+        raise cursor.refuse(problems.EMPTY_TILE())
     start = cursor.start
     while cursor.kind != ")" or tile:
         start = cursor.start
@@ -167,9 +164,7 @@ def _sizes_of_tile(cursor: XlaCursor, tile: list[Extent]) -> bool:
             break
         cursor.advance()
     if cursor.strict and tile[-1] == COMBINE:
-        raise cursor.refuse(
-            "a tile cannot end with *: * merges a dimension into the next more minor one, and the last has none", start
-        )
+        raise cursor.refuse(problems.MERGE_LAST(), start)
     # the next token is one of the layout again
     cursor.pattern = TOKEN
     return _take(cursor, ")", ", or ) in the tile")
@@ -181,14 +176,14 @@ def _tile_expression(cursor: XlaCursor) -> Extent:
     size: Extent = read_size(cursor)
     if type(size) is int:
         if size == -1:
-            raise cursor.refuse("tile size -1: where a tile combines dimensions, write * as XLA prints it", start)
+            raise cursor.refuse(problems.TILE_MINUS_ONE(), start)
         if size < 1:
-            raise cursor.refuse(f"tile size {size} must be positive", start)
+            raise cursor.refuse(problems.TILE_POSITIVE(size), start)
         if size > INT64_MAX:
-            raise cursor.refuse(f"{size} does not fit in 64 bits: the largest integer is {INT64_MAX}", start)
+            raise cursor.refuse(problems.INT64(size, INT64_MAX), start)
     elif not surely_less(0, size):
         rule = "must be at least 1 for all sizes (each name is any integer >= 1)"
-        raise cursor.refuse(f"the tile size {size} {rule}", start)
+        raise cursor.refuse(problems.TILE_RULE(size, rule), start)
     return size
 
 
@@ -200,7 +195,7 @@ def _tile_size(cursor: XlaCursor) -> int:
     if size == INT64_MIN:
         return COMBINE
     if size < 0:
-        raise cursor.refuse(f"tile size {size} must be positive", start)
+        raise cursor.refuse(problems.TILE_POSITIVE(size), start)
     return size
 
 
@@ -280,12 +275,12 @@ def _unexpected(cursor: XlaCursor, seen: list[str]) -> LayoutError:
     key = cursor.word
     if key in seen:
         more = "; several tiles are written T(8,128)(2,1)" if key == "T" else ""
-        return cursor.refuse(f"{key}(..) is given twice{more}")
+        return cursor.refuse(problems.GIVEN_TWICE(key, more))
     if key in _ORDER and cursor.kind in ("name", "#", "*"):
         later = [other for other in seen if _ORDER.index(other) > _ORDER.index(key)]
         if later:
-            return cursor.refuse(f"properties out of order: {key}(..) must come before {later[0]}(..)")
+            return cursor.refuse(problems.ORDER(key, later[0]))
     if cursor.kind == "name":
         known = ", ".join(f"{name}(..)" for name in _ORDER if name not in _SPARSE)
-        return cursor.refuse(f"unknown layout property '{shorten(key, 40)}': XLA has, in this order, {known}")
+        return cursor.refuse(problems.PROPERTY(shorten(key, 40), known))
     return cursor.expected("} at the end of the layout")

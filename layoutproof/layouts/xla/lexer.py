@@ -12,6 +12,7 @@ from layoutproof.core.bounds import MOST_FACTORS, MOST_TERMS, check_box
 from layoutproof.core.cursor import Cursor, tokens
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import Extent, Size, surely_less, symbol, symbols_of
+from layoutproof.layouts.xla import problems
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 UINT64 = 2**64
@@ -53,7 +54,7 @@ class XlaCursor(Cursor):
         value = self.checked_int()
         if value > INT64_MAX:
             if self.strict:
-                raise self.refuse(f"{value} does not fit in 64 bits: the largest integer is {INT64_MAX}")
+                raise self.refuse(problems.INT64(value, INT64_MAX))
             value -= UINT64
         self.advance()
         return value
@@ -67,8 +68,8 @@ class XlaCursor(Cursor):
         skipped = _SKIP.match(self.text, self.end)
         at = skipped.end() if skipped else self.end
         if self.text.startswith("/*", at):
-            return self.refuse("the comment /* is not closed by */", at)
-        return self.refuse(f"unexpected character {self.text[at]!r}", at)
+            return self.refuse(problems.COMMENT(), at)
+        return self.refuse(problems.CHARACTER(self.text[at]), at)
 
 
 def read_extents(cursor: XlaCursor, element_type: str) -> tuple[tuple[Extent, ...], tuple[str, ...]]:
@@ -85,7 +86,7 @@ def read_extents(cursor: XlaCursor, element_type: str) -> tuple[tuple[Extent, ..
     dynamic: list[str] = []
     while cursor.kind != "]" or dims:
         if len(dims) == MAX_RANK:
-            raise cursor.refuse(f"over {MAX_RANK} dimensions")
+            raise cursor.refuse(problems.RANK(MAX_RANK))
         extent, how = _extent(cursor, len(dims))
         dims.append(extent)
         dynamic.append(how)
@@ -105,9 +106,7 @@ def read_extents(cursor: XlaCursor, element_type: str) -> tuple[tuple[Extent, ..
         named = symbols_of(e for e, how in zip(dims, dynamic, strict=True) if how != "?")
         for number, how in enumerate(dynamic):
             if how == "?" and f"d{number}" in named:
-                raise cursor.refuse(
-                    f"the size d{number} is the ? of dimension {number}: give the other size another name"
-                )
+                raise cursor.refuse(problems.QUESTION_MARK_NAME(number))
     return tuple(dims), tuple(dynamic)
 
 
@@ -121,7 +120,7 @@ def _extent(cursor: XlaCursor, number: int) -> tuple[Extent, str]:
         cursor.advance()
     if not cursor.strict:
         if cursor.kind == "name":
-            raise cursor.refuse(f"'{shorten(cursor.word, 40)}' is not a dimension in XLA: an integer, <=integer or ?")
+            raise cursor.refuse(problems.NO_DIMENSION(shorten(cursor.word, 40)))
         value: Extent = cursor.integer(f"an integer for dimension {number}")
         # Shape::kUnboundedSize is INT64_MIN, so this spelling of it is the same as "?"
         if dynamic and value == INT64_MIN:
@@ -133,13 +132,12 @@ def _extent(cursor: XlaCursor, number: int) -> tuple[Extent, str]:
     if isinstance(value, Size):
         if not surely_less(0, value):
             raise cursor.refuse(
-                f"dimension {number} is {value}: every extent must be at least 1 for all sizes (each name stands for "
-                "any integer >= 1)",
+                problems.EXTENT_LEAST(number, value),
                 start,
             )
     elif not 0 <= value <= INT64_MAX:
         rule = "extents are not negative" if value < 0 else f"the largest extent is {INT64_MAX}"
-        raise cursor.refuse(f"dimension {number} is {value}: {rule}", start)
+        raise cursor.refuse(problems.DIMENSION_RULE(number, value, rule), start)
     return value, dynamic
 
 
@@ -179,7 +177,7 @@ def _factor(cursor: XlaCursor, start: int, depth: int) -> Extent:
         value = symbol(cursor.word)
     elif cursor.kind == "(":
         if depth == MAX_PARENTHESES:
-            raise cursor.refuse(f"over {MAX_PARENTHESES} nested parentheses in a size")
+            raise cursor.refuse(problems.PARENTHESES(MAX_PARENTHESES))
         cursor.advance()
         value = _sum(cursor, start, depth + 1)
         if cursor.kind != ")":
@@ -193,22 +191,22 @@ def _factor(cursor: XlaCursor, start: int, depth: int) -> Extent:
 def _bounded(cursor: XlaCursor, start: int, value: Extent) -> Extent:
     cursor.operators += 1
     if cursor.operators > MAX_OPERATORS:
-        raise cursor.refuse(f"over {MAX_OPERATORS} operators in the sizes of one text")
+        raise cursor.refuse(problems.OPERATORS(MAX_OPERATORS))
     terms = value.terms if isinstance(value, Size) else (((), value),)
     if len(terms) > MOST_TERMS or any(len(names) > MOST_FACTORS for names, _ in terms):
         limits = f"{MOST_TERMS} terms of {MOST_FACTORS} names each"
-        raise cursor.refuse(f"a size may have at most {limits} when multiplied out", start)
+        raise cursor.refuse(problems.SIZE_TERMS(limits), start)
     if any(abs(coefficient) > INT64_MAX for _, coefficient in terms):
-        raise cursor.refuse(f"a number in this size is over {INT64_MAX} and does not fit in 64 bits", start)
+        raise cursor.refuse(problems.SIZE_INT64(INT64_MAX), start)
     return value
 
 
 def _not_an_extent(cursor: XlaCursor, start: int, what: str) -> LayoutError:
     if cursor.text.startswith("/*", cursor.start):
-        return cursor.refuse("the comment /* is not closed by */")
+        return cursor.refuse(problems.COMMENT())
     if cursor.kind == "end":
         hint = "; // starts a comment" if "//" in cursor.text else ""
-        return cursor.refuse(f"the text ends inside the dimensions: ] is missing{hint}")
+        return cursor.refuse(problems.DIMENSIONS_END(hint))
     match = _EXTENT_TEXT.match(cursor.text, start)
     word = match[0] if match else ""
     if not word or start + len(word) < cursor.start:
@@ -220,4 +218,4 @@ def _not_an_extent(cursor: XlaCursor, start: int, what: str) -> LayoutError:
         fix = "extents are whole numbers, written with digits only"
     else:
         fix = "a dimension is an integer, <=integer, ?, or a size made of names, integers, + - * and parentheses"
-    return cursor.refuse(f"'{shorten(word, 40)}' is not a dimension: {fix}", start)
+    return cursor.refuse(problems.DIMENSION_FORM(shorten(word, 40), fix), start)

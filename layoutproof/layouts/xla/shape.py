@@ -16,6 +16,7 @@ from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.shown import Shown
 from layoutproof.core.size import Extent, ceil_div, product
 from layoutproof.core.space import Space, axis_names, dimension_names
+from layoutproof.layouts.xla import problems
 from layoutproof.layouts.xla.tiling import COMBINE as COMBINE
 from layoutproof.layouts.xla.tiling import padded, tile_text, tilings
 
@@ -89,7 +90,7 @@ class XlaTuple:
 
     def index_map(self) -> IndexMap:
         """Always a LayoutError: a tuple has no single map, its elements have."""
-        raise LayoutError(f"a tuple of {len(self.elements)} shapes has no layout of its own; ask about one element")
+        raise LayoutError(problems.TUPLE(len(self.elements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class XlaOpaque:
 
     def index_map(self) -> IndexMap:
         """Always a LayoutError: there are no elements to place."""
-        raise LayoutError(f"{self.element_type}[] has no elements, so there is nothing to place")
+        raise LayoutError(problems.NO_ELEMENTS(self.element_type))
 
 
 XlaShape = XlaLayout | XlaTuple | XlaOpaque
@@ -215,9 +216,9 @@ def _index_map(layout: XlaLayout) -> IndexMap:
     a tile without meaning, a minor_to_major that is no permutation.
     """
     if layout.splits:
-        raise LayoutError("SC(..), a split of the array over several memories, is understood but not modelled")
+        raise LayoutError(problems.SPLIT_MEMORY())
     if layout.index_type or layout.pointer_type:
-        raise LayoutError("#(..) and *(..), leftovers of XLA's removed sparse layouts, are not modelled")
+        raise LayoutError(problems.SPARSE_LEFTOVER())
     order = physical_order(layout)
     dims, rank = layout.dims, len(order)
     levels = tilings(rank, layout.tiles)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel_parts import check_keys, list_of, shown
+from layoutproof.layouts.xla import problems
 
 _NUMBERS = {"tail_alignment": "L", "element_bits": "E", "memory_space": "S", "metadata_bytes": "M"}
 """Key -> the letter of its property, in the order in which XLA prints them."""
@@ -32,7 +33,7 @@ def text_of(value: Mapping[object, object]) -> str:
     given = check_keys(value, ("shape", "minor_to_major", "tiles", *_NUMBERS), "an xla layout", ("shape",))
     shape = given["shape"]
     if not isinstance(shape, str) or "{" in shape:
-        raise LayoutError(f"shape is a text without a layout, such as f32[3,5], not {shown(shape)}")
+        raise LayoutError(problems.SHAPE_FORM(shown(shape)))
     order = given.get("minor_to_major")
     tiles = [_sizes(tile, f"tiles[{k}]") for k, tile in enumerate(list_of(given.get("tiles", ()), "tiles"))]
     numbers = [f"{letter}({_number(given[key], key)})" for key, letter in _NUMBERS.items() if key in given]
@@ -40,7 +41,7 @@ def text_of(value: Mapping[object, object]) -> str:
     if not order and not properties:
         return shape
     if order is None:
-        raise LayoutError("minor_to_major is needed where tiles or other properties are given: a list such as [1, 0]")
+        raise LayoutError(problems.MINOR_TO_MAJOR_NEEDED())
     numbered = ",".join(str(_number(d, "minor_to_major")) for d in list_of(order, "minor_to_major"))
     return f"{shape}{{{numbered}{':' if properties else ''}{properties}}}"
 
@@ -48,12 +49,12 @@ def text_of(value: Mapping[object, object]) -> str:
 def _number(value: object, key: str) -> int:
     if type(value) is int:
         return value
-    raise LayoutError(f"{key} takes whole numbers, not {shown(value)}")
+    raise LayoutError(problems.WHOLE_NUMBERS(key, shown(value)))
 
 
 def _sizes(tile: object, key: str) -> str:
     sizes = list_of(tile, key)
     for size in sizes:
         if type(size) is not int and not (isinstance(size, str) and _SIZE.fullmatch(size)):
-            raise LayoutError(f'{key}: a tile has numbers, "*" or size expressions, not {shown(size)}')
+            raise LayoutError(problems.TILE_FORM(key, shown(size)))
     return f"({','.join(map(str, sizes))})"

@@ -13,6 +13,8 @@ from dataclasses import replace
 from layoutproof.core.bounds import check_length
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import shorten
+from layoutproof.core.message import located
+from layoutproof.layouts.xla import problems
 from layoutproof.layouts.xla.layout_text import read_layout
 from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor, read_extents
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout, XlaOpaque, XlaShape, XlaTuple
@@ -59,7 +61,7 @@ def _parse(text: str, mode: str, fast: bool) -> XlaShape:
             + ": after an array's dimensions write {minor_to_major}, e.g. {1,0}, or nothing for the default"
         )
     if cursor.kind != "end":
-        raise cursor.refuse(f"unexpected '{shorten(cursor.word, 40)}' after the shape: give one shape alone")
+        raise cursor.refuse(problems.AFTER_SHAPE(shorten(cursor.word, 40)))
     return shape
 
 
@@ -108,14 +110,14 @@ def _common(text: str, at: int) -> tuple[XlaLayout, int] | None:
 
 def _shape(cursor: XlaCursor, depth: int) -> XlaShape:
     if depth > MAX_DEPTH:
-        raise cursor.refuse(f"over {MAX_DEPTH} nested parentheses")
+        raise cursor.refuse(problems.DEPTH(MAX_DEPTH))
     if cursor.kind == "name" and cursor.word == "b" and cursor.peek() == "(":
         cursor.advance()
         cursor.advance()
         start = cursor.start
         inner = _shape(cursor, depth + 1)
         if not isinstance(inner, XlaLayout) or inner.buffer:
-            raise cursor.refuse("a buffer b(..) holds one plain array, not a tuple, token, opaque or buffer", start)
+            raise cursor.refuse(problems.BUFFER(), start)
         if cursor.kind != ")":
             raise cursor.expected(") after the array of b(..)")
         cursor.advance()
@@ -136,12 +138,12 @@ def _tuple(cursor: XlaCursor, depth: int) -> XlaTuple:
     cursor.advance()
     while cursor.kind != ")" or elements:
         if elements and cursor.kind == ")":
-            raise cursor.refuse("a tuple does not end with a comma: remove it or add a shape")
+            raise cursor.refuse(problems.TUPLE_COMMA())
         start = cursor.start
         element = _shape(cursor, depth + 1)
         problem = wrong_in_tuple(element) if isinstance(element, XlaLayout) else ""
         if problem:
-            raise cursor.refuse(f"XLA validates what is in a tuple: {problem}", start)
+            raise cursor.refuse(located("XLA validates what is in a tuple", problem), start)
         elements.append(element)
         if cursor.kind != ",":
             break
@@ -167,7 +169,7 @@ def _array(cursor: XlaCursor) -> XlaLayout | XlaOpaque:
         # XLA aborts the process on both (shape.h, Check failed: buffer != nullptr)
         if dims or has_layout:
             what = "dimensions" if dims else "layout"
-            raise cursor.refuse(f"{element_type} has no {what}: write {element_type}[]", start if dims else None)
+            raise cursor.refuse(problems.WITHOUT_DIMENSIONS(element_type, what), start if dims else None)
         return XlaOpaque(element_type)
     shape = XlaLayout(element_type, dims, dynamic, tuple(range(len(dims) - 1, -1, -1)))
     return read_layout(cursor, shape) if has_layout else shape

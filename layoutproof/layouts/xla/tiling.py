@@ -14,6 +14,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Padded
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, product
+from layoutproof.layouts.xla import problems
 
 COMBINE = -1
 """A `*` in a tile: this dimension is merged into the next more minor one before tiling (docs/tiled_layout.md)."""
@@ -119,11 +120,11 @@ def tilings(rank: int, tiles: tuple[tuple[Extent, ...], ...]) -> Levels:
 def _check_tile(tile: Sequence[Extent]) -> None:
     shown = f"T{tile_text(tile)}"
     if not tile:
-        raise LayoutError(f"{shown} has no meaning: a tile has at least one size")
+        raise LayoutError(problems.TILE_EMPTY(shown))
     if tile[-1] == COMBINE:
-        raise LayoutError(f"{shown} has no meaning: a '*' merges into the next more minor dimension, and there is none")
+        raise LayoutError(problems.TILE_MERGE(shown))
     if any(type(t) is int and t < 1 and t != COMBINE for t in tile):
-        raise LayoutError(f"{shown} has no meaning: tile sizes must be at least 1")
+        raise LayoutError(problems.TILE_LEAST(shown))
 
 
 def _groups(axes: Sequence[tuple[int, ...]]) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:

@@ -1,0 +1,62 @@
+"""What may be wrong with a text, a number, an expression or an index map."""
+
+from __future__ import annotations
+
+from layoutproof.core.message import Template
+
+BOX_BITS = Template("core.box_bits", "{what}: the product of its {extents} extents has more than {most_bits} bits")
+BOX_SIZES = Template(
+    "core.box_sizes", "{what}: the product of its extents has more than {most_sizes} sizes, multiplied out"
+)
+BRACKETS_DEPTH = Template("core.brackets_depth", "brackets nested more than {deepest} deep")
+CHARACTER = Template("core.character", "unexpected character {text!r}")
+CHARACTERS = Template("core.characters", "a text of {text:,} characters; at most {most:,} are read")
+CLOSES_NOTHING = Template("core.closes_nothing", "{sign!r} closes nothing")
+CONDITION_NUMBER = Template(
+    "core.condition_number", "{text!r} is a number, not a condition; write for instance N % 8 == 0"
+)
+CONDITION_TABLE = Template("core.condition_table", "{text!r} reads a table; a condition speaks of sizes")
+COORDINATES = Template(
+    "core.coordinates", "one map gives {one} coordinates, the other {other}: they cannot be compared"
+)
+DECISION = Template(
+    "core.decision", "an index map may not ask for the {what} of {index}: it has no value yet; use {instead}"
+)
+DEPTH = Template("core.depth", "{what}: nested more than {deepest} deep")
+DIGITS = Template("core.digits", "the integer {shown} has over {digits} digits and does not fit in 64 bits")
+DIVISION = Template("core.division", "{left} / {right} is not an integer operation; write //")
+DIVISOR = Template("core.divisor", "{left} {op} {right}: a divisor must be a positive integer")
+ELEMENT_TYPE = Template("core.element_type", "unknown element type {name!r}{near}")
+EXPECTED = Template("core.expected", "expected {what}, but {found}")
+EXPRESSION = Template("core.expression", "cannot read {part!r} as an expression")
+EXPRESSION_LENGTH = Template("core.expression_length", "an expression that is too long when multiplied out")
+EXPRESSION_NODES = Template("core.expression_nodes", "an expression of more than {most_nodes} operations and operands")
+EXPRESSION_STEPS = Template(
+    "core.expression_steps", "an expression of more than {most_steps} operations within operations"
+)
+EXTENTS = Template("core.extents", "{what}: {extents} extents; at most {most_extents}")
+INT64 = Template("core.int64", "the integer {value} does not fit in 64 bits")
+MAP_ARROW = Template("core.map_arrow", "an index map is written (i, j) -> (i // 8, j // 128); there is no '->'")
+MAP_LENGTH = Template("core.map_length", "a map of more than {most_extents} names or results")
+MAP_NAMES_TWICE = Template("core.map_names_twice", "the index map names a dimension twice: ({names})")
+MASK = Template(
+    "core.mask", "{left} & {right}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //"
+)
+NOT_CLOSED = Template("core.not_closed", "{text!r} is not closed")
+NO_FUNCTION = Template("core.no_function", "an index map is a Python function of named parameters, not {function!r}")
+NO_INTEGER = Template("core.no_integer", "an index map works on integers; got {value!r}, a {name}")
+NO_PERMUTATION = Template("core.no_permutation", "permutation {permutation} is not a permutation of 0..{rank}")
+NO_RESHAPE = Template("core.no_reshape", "[{old}] has {before} elements and [{new}] has {after}: no reshape")
+NO_SIZE = Template("core.no_size", "{text!r} is not a size: {error}")
+PARAMETERS = Template(
+    "core.parameters", "an index map takes one named parameter per dimension, no *args and no keyword-only ones"
+)
+RAISED = Template("core.raised", "the index map raised {name} when traced: {error}")
+SELECT = Template("core.select", "select takes a condition made by less or equal, not {condition!r}")
+SIZE_DIVIDES_BY_ZERO = Template("core.size_divides_by_zero", "{text!r} is not a size: it divides by zero")
+SIZE_TERMS = Template(
+    "core.size_terms", "a size has at most {most_terms} terms of {most_factors} factors when multiplied out"
+)
+UNKNOWN_NAME = Template("core.unknown_name", "unknown {what} {word!r}{rest}")
+VALUES = Template("core.values", "{what}: more than {most_values} values")
+WRONG_KIND = Template("core.wrong_kind", "{term} is {found} where {wanted} must stand")

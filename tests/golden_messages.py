@@ -1,0 +1,52 @@
+"""The words of the messages that tests assert by id, one of each, as the product writes them on the tests' own cases.
+
+    python -m tests.golden_messages
+
+writes `tests/golden/messages.md` anew. A message whose words are bettered changes one line there, and no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import Message
+from layoutproof.layouts import axe
+from tests.layouts import test_axe_text, test_kernel_refused, test_xla_text
+
+PAGE = Path(__file__).with_name("golden") / "messages.md"
+
+
+def cases() -> Iterator[Callable[[], object]]:
+    """What the tests read, and is refused."""
+    for value, *_ in (*test_axe_text.BAD_TEXTS, *test_axe_text.BAD_MAPPINGS):
+        yield partial(axe.read, value)
+    for text in test_xla_text.REFUSALS:
+        yield partial(test_xla_text.parse, text)
+    for made, rows in (
+        (test_kernel_refused.kernel, test_kernel_refused.WRONG_KERNELS),
+        (test_kernel_refused.operand, test_kernel_refused.WRONG_OPERANDS),
+    ):
+        for fields, _ in rows:
+            yield partial(made, **fields)
+
+
+def page() -> str:
+    """One row for each id, by id; of several cases the first."""
+    found: dict[str, str] = {}
+    for read in cases():
+        try:
+            read()
+        except LayoutError as error:
+            if isinstance(error.problem, Message):
+                found.setdefault(error.problem.id, error.problem)
+    rows = [f"| `{id}` | {words.replace('|', chr(92) + '|')} |" for id, words in sorted(found.items())]
+    return "\n".join(
+        ["# Messages", "", "Made by `python -m tests.golden_messages`.", "", "| id | words |", "|---|---|", *rows, ""]
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

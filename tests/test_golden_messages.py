@@ -1,0 +1,26 @@
+"""The page of messages says what the product writes."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from layoutproof.core.message import Template
+from tests.golden_messages import PAGE, page
+from tests.imports import sources
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_page_is_up_to_date() -> None:
+    """After a change of words: `python -m tests.golden_messages`."""
+    assert PAGE.read_text("utf-8") == page()
+
+
+def test_one_id_has_one_template() -> None:
+    """Of all templates that stand in the modules of the product."""
+    modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
+    ids = [each.id for module in modules for each in vars(module).values() if isinstance(each, Template)]
+    assert len(ids) > 300
+    assert sorted(ids) == sorted(set(ids))
