@@ -140,7 +140,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"tables": {"t": {"array": "s32[8]", "assume": ["u is onto"]}}},
-        "kernel.assumption_table(name='kernel', name2='u', have='it has t')",
+        "kernel.assumption_table(name='kernel', table='u', have='it has t')",
     ),
     (
         {"tables": {"t": {"array": "s32[8]", "assume": ["t is flat"]}}},
@@ -296,7 +296,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     (
         {"index": lambda i, j: (i == 2, j)},
         (
-            "core.decision(what='truth of == 2', self_='i', "
+            "core.decision(what='truth of == 2', index='i', "
             "instead='layoutproof.select(layoutproof.equal(a, b), x, y)', at=\"inputs[0] 'x'\")"
         ),
     ),

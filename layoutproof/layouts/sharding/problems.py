@@ -11,9 +11,7 @@ AFTER_SPEC = Template("sharding.after_spec", "unexpected '{word}' after the part
 AXIS_PART = Template("sharding.axis_part", "'{name}':({pre}){size}: a part of an axis has (at least 1) and at least 2")
 AXIS_QUOTES = Template("sharding.axis_quotes", "an axis is written in quotes: '{word}', or None")
 AXIS_TWICE = Template("sharding.axis_twice", "the axis {name!r} is used twice")
-CONTRADICTION = Template(
-    "sharding.contradiction", "{one} and {other} contradict each other: a sharding is of one kind"
-)
+CONTRADICTION = Template("sharding.contradiction", "{one} and {other} contradict each other: a sharding is of one kind")
 DEVICES_FORM = Template(
     "sharding.devices_form", "devices is how many there are, or the distinct numbers of all; got {value}"
 )
