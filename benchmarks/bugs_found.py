@@ -34,6 +34,8 @@ MEMORY = 12 << 30
 """Bytes of address space of one program."""
 
 _PROGRAM = re.compile(r"```python\n(?P<code>.*?)```\n```text\n(?P<printed>.*?)```\n", re.DOTALL)
+_TOLD = re.compile(r"^- ([A-Z][a-z ]+): (.*(?:\n  .*)*)", re.MULTILINE)
+_ROW = re.compile(r"^\|.*\n", re.MULTILINE)
 _RUN_WITH = re.compile(r"^- Run with: (?P<needs>.*)$", re.MULTILINE)
 
 
@@ -41,7 +43,8 @@ _RUN_WITH = re.compile(r"^- Run with: (?P<needs>.*)$", re.MULTILINE)
 class Bug:
     """An entry of the page.
 
-    packages: what must be installed.  checkout: the repository whose sources it imports, or "".
+    packages: what must be installed.  checkout: the repository whose sources it imports, or "".  told: what its list
+    says, by the word in front: "Where", "Refuted by", "Fix".  table: the rows of its table, "" where it has none.
     """
 
     section: str
@@ -50,6 +53,8 @@ class Bug:
     checkout: str
     code: str
     printed: str
+    told: Mapping[str, str]
+    table: str
 
 
 def bugs(page: str) -> list[Bug]:
@@ -72,6 +77,8 @@ def bugs(page: str) -> list[Bug]:
                     named[0] if named else "",
                     programs[0]["code"],
                     programs[0]["printed"],
+                    {label: " ".join(text.split()) for label, text in _TOLD.findall(entry.partition("```")[0])},
+                    "".join(_ROW.findall(entry)),
                 )
             )
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.bug_reports import FOLDER, name, report, reported
 from benchmarks.bugs_found import PAGE, Bug, bugs, run
 from benchmarks.peers import ours
 from benchmarks.peers.__main__ import OURS, judged, peers, table
@@ -166,6 +167,20 @@ def test_the_page_of_bugs_parses() -> None:
         bugs("## Wrong answers\n\n### x\n\n- Run with: `jax`\n\n```python\nprint(1)\n```\n")
 
 
+def test_reports_are_as_the_page() -> None:
+    """`python benchmarks/bug_reports.py` makes them, with the headings of their projects."""
+    expected = {name(bug): report(bug) for bug in reported()}
+    assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()} == expected
+    fixed = {file for file, text in expected.items() if "A fix that was tried" in text}
+    assert len(fixed) >= 4
+    for bug in reported():
+        text = expected[name(bug)]
+        assert bug.code in text
+        assert bug.printed in text
+        assert ("### System info" in text) == bug.title.startswith("jax:")
+        assert ("### Triage" in text) == bug.title.startswith("TVM:")
+
+
 def test_a_program_of_the_page_is_run_in_a_process_of_its_own() -> None:
     """What it prints counts, how it ends too."""
     import sys
@@ -173,7 +188,7 @@ def test_a_program_of_the_page_is_run_in_a_process_of_its_own() -> None:
 
     def said(code: str) -> str:
         # it ends by itself, on a loaded machine late
-        return run(Bug("", "", (), "", code, ""), Path(sys.executable), {}, 600.0)
+        return run(Bug("", "", (), "", code, "", {}, ""), Path(sys.executable), {}, 600.0)
 
     assert said("print(1)") == "1\n"
     assert said("print(1, flush=True)\nimport os\nos.abort()") == "1\nended by SIGABRT\n"
