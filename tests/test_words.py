@@ -34,6 +34,11 @@ BANNED = {
 OLD_KEYS = "docs/json.md"
 """The page that says what became of earlier keys."""
 
+USERS = ("README.md", "docs/index.md", "docs/languages.md", "docs/howto")
+"""What a user reads first: pages, and folders of them."""
+WORDS = 30
+"""The most words of a sentence there."""
+
 FOUND = re.compile("|".join(rf"(?<![\w-])(?:{word})(?![\w-])" for word in BANNED))
 
 
@@ -77,3 +82,27 @@ def test_no_private_word(package: tuple[str, ...]) -> None:
 def test_the_check_can_fail(text: str, words: list[str]) -> None:
     """Whole words, also over the end of a line; parts of other words are none."""
     assert banned(text) == words
+
+
+def long_sentences(text: str) -> list[str]:
+    """Sentences of a page with too many words; code is one word, and a cell of a table or an item begins anew."""
+    for pattern, instead in ((r"```.*?```|<!--.*?-->", ""), (r"`[^`]*`", "X"), (r"\]\([^)]*\)", "]")):
+        text = re.sub(pattern, instead, text, flags=re.DOTALL)
+    parts = re.split(r"\n\s*(?:[-#>]|\d+\.)|\n\s*\n|\s*\|\s*", text)
+    sentences = [one for part in parts for one in re.split(r"(?<=[.!?])\s+", " ".join(part.split()))]
+    return [one for one in sentences if len(one.split()) > WORDS]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p.relative_to(ROOT).as_posix() for name in USERS for p in (sorted((ROOT / name).glob("*.md")) or [ROOT / name])],
+)
+def test_sentences_for_users_are_short(page: str) -> None:
+    assert long_sentences((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+def test_the_check_of_sentences_can_fail() -> None:
+    """Code, a cell and an item are not joined to what is around them."""
+    words = "word " * 29
+    assert long_sentences(f"{words}`a b c`. Short one.\n\n- {words}end.\n| {words}|{words}|") == []
+    assert long_sentences(f"{words}\nover the end.") == [f"{words}over the end."]
