@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
@@ -31,11 +31,12 @@ from layoutproof.gating.entry import entry, header
 from layoutproof.gating.exchanges import exchanges
 from layoutproof.gating.lock_head import RENEW
 from layoutproof.gating.matching import Round, match
-from layoutproof.hlo import bitcasts
-from layoutproof.hlo.bitcasts import REORDERING, BitcastAnswer
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.texts import logical
 from layoutproof.programs.record import Provenance
+
+if TYPE_CHECKING:
+    from layoutproof.hlo.bitcasts import BitcastAnswer
 
 
 def changes(before: CompiledProgram, after: CompiledProgram, across: bool = False) -> list[Finding]:
@@ -155,10 +156,13 @@ def _moved(copy: LayoutCopy) -> str:
 @lru_cache(maxsize=4096)
 def _cast(source: str, target: str) -> BitcastAnswer:
     """The audit's answer on a bitcast between two shapes."""
+    # two records have none, and need nothing that proves
+    from layoutproof.hlo import bitcasts
+
     try:
         return bitcasts.judge(read_array(source), read_array(target))
     except LayoutError as error:
-        return BitcastAnswer(Verdict.UNKNOWN, "", error.problem)
+        return bitcasts.BitcastAnswer(Verdict.UNKNOWN, "", error.problem)
 
 
 def _bitcasts(before: CompiledProgram, after: CompiledProgram) -> list[Finding]:
@@ -175,7 +179,7 @@ def _bitcasts(before: CompiledProgram, after: CompiledProgram) -> list[Finding]:
         if any(_respelled(pair, (source, target)) for pair in gone):
             continue
         cast = _cast(source, target)
-        if cast.verdict is Verdict.PROVED and cast.how != REORDERING:
+        if cast.verdict is Verdict.PROVED and not cast.reorders:
             continue
         kind = {Verdict.UNKNOWN: "unknown", Verdict.REFUTED: "bitcast_refuted", Verdict.PROVED: "reordered"}[
             cast.verdict
@@ -201,6 +205,6 @@ def _respelled(old: tuple[str, str], new: tuple[str, str]) -> bool:
 
 def _instead(old: tuple[str, str], new: tuple[str, str]) -> bool:
     """Whether a bitcast that reordered nothing had one side of this one, and on the other the same array."""
-    if _cast(*old).how == REORDERING:
+    if _cast(*old).reorders:
         return False
     return any(old[k] == new[k] and logical(old[1 - k]) == logical(new[1 - k]) for k in (0, 1))

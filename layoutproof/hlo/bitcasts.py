@@ -47,6 +47,11 @@ class BitcastAnswer:
     element: Point | None = None
     decided_by: str = ""
 
+    @property
+    def reorders(self) -> bool:
+        """Whether neither a reshape nor transposes of whole dimensions explain it."""
+        return self.how == REORDERING
+
 
 def judge(source: ArrayShape, target: ArrayShape) -> BitcastAnswer:
     """Whether a bitcast between two arrays is sound. Memory spaces are not looked at.

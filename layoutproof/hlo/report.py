@@ -12,7 +12,6 @@ from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, FindingEntry, PointEntry, VerdictWord, as_dict, exit_code, text, word
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
-from layoutproof.hlo.bitcasts import REORDERING
 from layoutproof.hlo.executions import Runs
 from layoutproof.hlo.executions import words as runs_in_words
 from layoutproof.hlo.fixes import DEFAULT_TARGET, SmallerForms, fix
@@ -440,7 +439,7 @@ def _cast(audit: Audit, top: int) -> Iterator[str]:
     for c in audit.casts.values():
         how[c.cast.how.split(" (")[0] or c.cast.verdict.value] += c.count
     yield "  bitcasts: " + ", ".join(f"{n} {kind}" for kind, n in how.most_common())
-    reordered = [c for c in audit.casts.values() if c.cast.how == REORDERING]
+    reordered = [c for c in audit.casts.values() if c.cast.reorders]
     for c in reordered[:top]:
         yield f"    {c.source.text} -> {c.target.text}: no reshape, yet no byte is lost"
         yield f"               {c.cast.reason}; first {_where(c.first)}"
