@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -201,3 +202,18 @@ def test_the_bounds_of_readers_are_those_that_the_security_page_names() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     begin = rows.index("| what is read | at most |") + 1
     assert rows[begin : begin + len(bounds_said)] == [f"| {what} | {most} |" for what, most in bounds_said.items()]
+
+
+SHARED_NAMES = {"Swizzle": "CuTe and Axe each call theirs so"}
+"""A class name that two files have -> why."""
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    """Private ones count: who reads two files meets both."""
+    named = Counter(
+        node.name
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, count in named.items() if count > 1} == set(SHARED_NAMES)

@@ -162,7 +162,7 @@ def repair(
     if reference is not None and named:
         raise LayoutError("with a reference both functions are called with arguments in order, and none by name")
     file, (_, name) = file_of(place), parts_of_place(place)
-    question = _Question(place, args, named, reference, target, tuple(assume), tuple(where))
+    question = _RepairQuestion(place, args, named, reference, target, tuple(assume), tuple(where))
     before = question.kernels(None)
     values = question.same(None) if found is None else found
     if not _is_wrong(before) and (values is None or values.verdict in _RIGHT):
@@ -187,7 +187,7 @@ def repair(
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _RepairQuestion:
     """What is asked of each text of the file: the arguments of `repair`."""
 
     place: str

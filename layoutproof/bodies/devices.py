@@ -195,7 +195,7 @@ class Devices:
                         _called(event, kernel, call, len(events) + k) for k, event in enumerate(alone[call][number])
                     ]
                 else:
-                    _Trace(self, kernel, call, number, events).run()
+                    _DeviceTrace(self, kernel, call, number, events).run()
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
                 raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
@@ -571,7 +571,7 @@ def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> No
             raise Unsupported("a copy to another device without a semaphore of its own")
 
 
-class _Trace(Run):
+class _DeviceTrace(Run):
     """One device: its events in order. A domain of `forward`, whose state is nothing but what is noted on the way."""
 
     def __init__(self, devices: Devices, kernel: Kernel, call: int, number: int, events: list[Event]) -> None:

@@ -25,7 +25,7 @@ def handed_on(kernel: Kernel) -> FlightProblem | None:
     A problem that is not `sure` says why it is unknown. kernel: with what is `around` it.
     """
     around: CallingFunction = kernel.around
-    walk = _Function(around, kernel)
+    walk = _FunctionWalk(around, kernel)
     try:
         walk.run()
     except Undecided as lost:
@@ -49,7 +49,7 @@ def _open(why: str, subject: str = "", source: str = "") -> FlightProblem:
 
 
 @dataclass(eq=False)
-class _Function:
+class _FunctionWalk:
     """The steps of a function, walked in order. buffers: where each value lies.  problems: by the step at fault."""
 
     around: CallingFunction

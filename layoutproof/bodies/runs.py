@@ -91,7 +91,7 @@ def entries_of(tables: Mapping[str, Table], read: Mapping[tuple[str, Place], int
     return {f"{name}[{', '.join(map(str, at))}]": value for (name, at), value in read.items()}
 
 
-class _Found(Exception):
+class _EffectFound(Exception):
     """The effect that was looked for was found."""
 
 
@@ -145,7 +145,7 @@ class ProgramWalk:
         here = Here(dict(zip(self.kernel.grid_names, self.program, strict=True)), self.program)
         try:
             forward(nested(self.body.effects), self, here, None)
-        except _Found as found:
+        except _EffectFound as found:
             return found.args[0]
         return None
 
@@ -163,7 +163,7 @@ class ProgramWalk:
             if all(one is True for one in happens):
                 found = self._look(self, effect, on, here.turns)
                 if found is not None:
-                    raise _Found(found)
+                    raise _EffectFound(found)
                 self._remember(effect, on)
             elif not any(one is False for one in happens):
                 self._refuse((effect,), "whether a number is stored is not known")

@@ -45,7 +45,7 @@ class _Deep(Exception):
         self.question = value, which, index
 
 
-class _Question:
+class _ValueQuestion:
     """The current question to a value. depth: of how many others it is a part.  made: names for it, see `again`."""
 
     __slots__ = ("depth", "made", "used")
@@ -56,7 +56,7 @@ class _Question:
         self.used = 0
 
 
-_ASKED: ContextVar[_Question | None] = ContextVar("what is asked of a value", default=None)
+_ASKED: ContextVar[_ValueQuestion | None] = ContextVar("what is asked of a value", default=None)
 
 
 def again(make: Callable[[], Term]) -> Term:
@@ -103,7 +103,7 @@ class Value:
         self._number = number
         self._undefined = undefined
         self._known: dict[tuple[bool, Index], Term | Lost] = {}
-        self._open: dict[tuple[bool, Index], _Question] = {}
+        self._open: dict[tuple[bool, Index], _ValueQuestion] = {}
 
     def number(self, index: Index = ()) -> Term:
         """The element as a term. Raises Lost."""
@@ -128,7 +128,7 @@ class Value:
         around = _ASKED.get()
         if around is not None and around.depth >= DEEPEST:
             raise _Deep(self, which, index)
-        asked = self._open.setdefault(key, _Question())
+        asked = self._open.setdefault(key, _ValueQuestion())
         asked.depth, asked.used = 1 if around is None else around.depth + 1, 0
         token = _ASKED.set(asked)
         try:
@@ -172,7 +172,7 @@ def _in_turn(questions: list[tuple[Value, bool, Index]]) -> None:
 
     A thousand steps of a body are a chain of as many values, and Python's stack is not as deep.
     """
-    token = _ASKED.set(_Question())
+    token = _ASKED.set(_ValueQuestion())
     try:
         while questions:
             value, which, index = questions[-1]

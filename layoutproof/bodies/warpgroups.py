@@ -124,7 +124,7 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
     for program in programs:
         at = dict(zip(apart, program, strict=True))
         places = list(product(*([at[name]] if name in at else range(extent) for name, extent in grid.items())))
-        events = [_Trace(kernel, places, number).run() for number in range(len(places))]
+        events = [_ThreadTrace(kernel, places, number).run() for number in range(len(places))]
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(f"more than {MOST_TRACED:,} events of the threads of all programs")
@@ -386,7 +386,7 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
     return ends | dict.fromkeys(left, len(events))
 
 
-class _Trace(Run):
+class _ThreadTrace(Run):
     """One thread of one program: its events in order. A domain of `forward`."""
 
     def __init__(self, kernel: Kernel, places: Sequence[Place], number: int) -> None:

@@ -45,7 +45,7 @@ def blamed(report: Report, reference: str, library: str, most: int) -> Report:
     with states.work_tree_of(reference) as folder, states.work_tree_of(reference) as base:
         there = repository_of(Path(folder))
         hunks = hunks_of(top, commit_of(top, reference), there)
-        trial = _Trial(PatchedTree(there, hunks), there, folder, base, library, most)
+        trial = _HunkTrial(PatchedTree(there, hunks), there, folder, base, library, most)
         earlier: list[Sequence[Hunk]] = []
         for k, head in wanted:
             found = trial.of(findings[k], head, hunks, [*_at(findings[k], hunks), *reversed(earlier)])
@@ -86,7 +86,7 @@ class Blamed:
 
 
 @dataclass(slots=True)
-class _Trial:
+class _HunkTrial:
     """Programs compiled with parts of a diff.
 
     tree: the old tree, to which the parts are applied.  top, folder: of it, and the folder in it that is the current

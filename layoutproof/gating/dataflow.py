@@ -42,7 +42,7 @@ def dataflow(pair: LabelledPair) -> list[Finding]:
         return []
     if any(map(_lacks_parameters, (pair.before, pair.after))):
         return []
-    walk = _Walk(*pair.kept)
+    walk = _PairWalk(*pair.kept)
     walk.results()
     if not walk.found and not walk.excused:
         return [
@@ -60,7 +60,7 @@ def _lacks_parameters(program: DumpProgram) -> bool:
     return any(each.number >= len(program.parameters) for each in program.entered)
 
 
-class _Walk:
+class _PairWalk:
     """Two programs side by side.
 
     now: label of the new one -> the label of what it stands for in the old one.  excused: whether something differs

@@ -43,14 +43,14 @@ def text_rows(text: str) -> TextRows:
         elif isinstance(event, Header):
             header = event
     places = {i.line: _places(header, header.frame(i)) for body in bodies.values() for i in body}
-    return TextRows(tuple(_Rows(header, bodies).of(entry)), places)
+    return TextRows(tuple(_TextWalk(header, bodies).of(entry)), places)
 
 
 def _places(header: Header, frame: int) -> tuple[str, ...]:
     return tuple(s for s in header.sources(frame) if not s.startswith("<") and not any(ours in s for ours in _OURS))
 
 
-class _Rows:
+class _TextWalk:
     """The walk over a text. group: by frame, and of a parameter its name, the number of a row.  ops: what it does."""
 
     def __init__(self, header: Header, bodies: dict[str, list[Instruction]]) -> None:

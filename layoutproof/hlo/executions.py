@@ -46,7 +46,7 @@ class Runs:
 
 
 @dataclass(slots=True)
-class _Loop:
+class _WhileLoop:
     name: str
     condition: str
     body: str
@@ -62,7 +62,7 @@ class _Body:
     values: dict[str, Value] = field(default_factory=dict)
     tuples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     root: tuple[Value, ...] = ()
-    loops: list[_Loop] = field(default_factory=list)
+    loops: list[_WhileLoop] = field(default_factory=list)
 
 
 class Executions:
@@ -72,8 +72,8 @@ class Executions:
 
     def __init__(self) -> None:
         self._bodies: dict[str, _Body] = {}
-        self._callers: dict[str, list[tuple[str, str, _Loop | None]]] = {}
-        self._within: dict[str, tuple[str, _Loop]] = {}
+        self._callers: dict[str, list[tuple[str, str, _WhileLoop | None]]] = {}
+        self._within: dict[str, tuple[str, _WhileLoop]] = {}
         self._runs: dict[str, Runs] = {}
         self._now = ""
 
@@ -139,7 +139,7 @@ class Executions:
             names = body.tuples.get(of.operands[0], ()) if of.operands else ()
             start = [_at(body, each) for each in names]
             known = int(found[1]) if found else None
-            loop = _Loop(of.name, named.get("condition", ""), named.get("body", ""), start, known)
+            loop = _WhileLoop(of.name, named.get("condition", ""), named.get("body", ""), start, known)
             body.loops.append(loop)
             for callee in (loop.condition, loop.body):
                 self._within.setdefault(callee, (self._now, loop))
@@ -171,7 +171,7 @@ class Executions:
                 return _bounded(_put(callee.root[0], operands))
         return None
 
-    def _trips(self, caller: str, loop: _Loop) -> tuple[int | None, str]:
+    def _trips(self, caller: str, loop: _WhileLoop) -> tuple[int | None, str]:
         """(the trip count, "") or (None, why it is unknown)."""
         if loop.known is not None:
             return loop.known, ""
@@ -199,7 +199,7 @@ class Executions:
         found = _count(str(way), first + ahead, end, step)
         return (found, "") if found is not None else (None, unknown + "its counter never reaches the end")
 
-    def _step(self, loop: _Loop, body: _Body, at: int) -> int | None:
+    def _step(self, loop: _WhileLoop, body: _Body, at: int) -> int | None:
         after = body.root[at] if at < len(body.root) else None
         if after is None or after[0] not in ("add", "subtract"):
             return None

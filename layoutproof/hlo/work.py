@@ -90,7 +90,7 @@ class _Inside:
 
     done: dict[Where, WorkDone] = field(default_factory=dict)
     applied: list[tuple[Where, str, int]] = field(default_factory=list)
-    outer: list[_Move] = field(default_factory=list)
+    outer: list[_Traffic] = field(default_factory=list)
     unknown: dict[str, None] = field(default_factory=dict)
     parameters: dict[str, int] = field(default_factory=dict)
     reads: dict[int, list[tuple[Sizes, str, int]]] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class _Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class _Traffic:
     """The arrays that one instruction reads and writes; `callee` has what it reads of them."""
 
     where: Where
@@ -195,7 +195,7 @@ class WorkReader:
             operands, results = (operands[1], *operands[2:]), operands[1]
         elif opcode in _SLICES or opcode == "gather":
             operands = (results, *operands[1:])
-        now.outer.append(_Move(where, opcode, callee, operands, results))
+        now.outer.append(_Traffic(where, opcode, callee, operands, results))
 
     def _named(self, of: Instruction, given: Sequence[Shape | None]) -> None:
         """Keeps what is a parameter under another name, an array updated in place, and what the root writes."""

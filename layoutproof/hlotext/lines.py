@@ -63,7 +63,7 @@ MOST_ERRORS = 100
 
 def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
     """The events of a text, in its order. A module is Header, then (Begin, Instruction.., End).., then ModuleEnd."""
-    reader = _Reader(iter(lines), file)
+    reader = _LineReader(iter(lines), file)
     while reader.line:
         if _starts(reader.line, "HloModule"):
             yield from reader.module()
@@ -149,7 +149,7 @@ class _Lines(Iterator[str]):
         self.seen += reversed(lines)
 
 
-class _Reader:
+class _LineReader:
     """Where the text is: `line` with its `number`; an empty line is the end."""
 
     __slots__ = ("broken", "cut", "file", "found", "line", "lines", "number", "printed")

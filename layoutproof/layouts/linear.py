@@ -110,7 +110,7 @@ Step = tuple[int, int, int, int, bool]
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _BitsPlace:
     """The function of the layout; it is a matrix of bits already, which saves the engine of bits working it out.
 
     bit_columns: of each output, the contribution of each bit of the index, the least significant bit of the last input
@@ -134,7 +134,7 @@ class _Place:
 def _index_map(layout: LinearLayout) -> IndexMap:
     outputs = range(len(layout.outputs))
     all_bases = [basis for _, bases in reversed(layout.inputs) for basis in bases]
-    place = _Place(
+    place = _BitsPlace(
         layout.inputs,
         tuple([[basis[output] for basis in all_bases] for output in outputs]),
         tuple([1 << len(bases) for _, bases in layout.inputs]),

@@ -163,7 +163,7 @@ def _of_text(request: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class _Program:
+class _MosaicProgram:
     """Equations that are one program, in order. asked: the one that is asked about.  rewrite: made of it first."""
 
     equations: tuple[Any, ...]
@@ -171,14 +171,14 @@ class _Program:
     rewrite: Rewrite | None = None
 
 
-def _program(site: Site) -> _Program:
+def _program(site: Site) -> _MosaicProgram:
     """A call, and the kernels beside it that it is joined to."""
     kernels = [e for e in site.beside if is_pallas_call(e.params) or e.primitive.name in MESH_KERNELS]
     found = [site.equation]
     for _ in kernels:
         own = set().union(*map(_joints, found))
         found = [e for e in kernels if e is site.equation or own & _joints(e)]
-    return _Program(tuple(found), site.equation)
+    return _MosaicProgram(tuple(found), site.equation)
 
 
 def _joints(equation: JaxprEqn) -> set[int]:
@@ -188,7 +188,12 @@ def _joints(equation: JaxprEqn) -> set[int]:
 
 
 def _lowered(
-    jax: ModuleType, program: _Program, params: Mapping[str, object], target: str, name: str, own_form: bool = False
+    jax: ModuleType,
+    program: _MosaicProgram,
+    params: Mapping[str, object],
+    target: str,
+    name: str,
+    own_form: bool = False,
 ) -> Lowered:
     """params: of the call that is asked about.  own_form: whether a rewritten call is given its own operands, which are
     brought into their new form before it, and not that form."""
@@ -238,7 +243,7 @@ def _device(target: str) -> Device:
 
 
 def _told(
-    jax: ModuleType, program: _Program, lowered: Lowered, target: str, name: str, folder: Path, tell: Tell
+    jax: ModuleType, program: _MosaicProgram, lowered: Lowered, target: str, name: str, folder: Path, tell: Tell
 ) -> dict[str, object]:
     """The compiler's answer. For a kernel that needs too much VMEM the files are those of a higher limit."""
     _empty(folder)

@@ -124,7 +124,7 @@ def judge(
             about_it, sized, whole = _rests_on(kernel, name, obligation, finding, where)
             elsewhere = name in settled_elsewhere and finding.verdict is Verdict.UNKNOWN
             if (about_it or sized or whole) and not elsewhere:
-                again = _Question(call, name, module, position, obligation.subject, here is call.reading, made)
+                again = _CallQuestion(call, name, module, position, obligation.subject, here is call.reading, made)
                 open_.append(
                     OpenQuestion(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole)
                 )
@@ -229,7 +229,7 @@ class _Call:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _CallQuestion:
     """One question about a call, to be asked again of the call with more assumed.
 
     position, subject: of its obligation among those of the property.  as_read: whether it is about maps as they read

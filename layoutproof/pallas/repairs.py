@@ -41,7 +41,7 @@ def with_fixes(
 
     names: of all questions, which are asked again.  ask: asks one of them.
     """
-    tries = _Tries(kernel, tuple(names), ask, {_key(f) for f, _ in found if _wrong(f)})
+    tries = _RepairTries(kernel, tuple(names), ask, {_key(f) for f, _ in found if _wrong(f)})
     for finding, _ in found:
         tries.known.setdefault(finding.question, set())
     for finding, _ in found:
@@ -85,7 +85,7 @@ class _Outcome:
 
 
 @dataclass(eq=False)
-class _Tries:
+class _RepairTries:
     """wrong: the refutations before.  known: of questions that were asked before, the subjects that are not proved."""
 
     kernel: Kernel

@@ -66,7 +66,7 @@ def settled(
     within the assumptions stays.
     """
     asked = [one for one in open_ if (one.tables or one.sized) and not one.whole]
-    tries = _Tries(kernel, MOST_TRIED * len(asked) + 100)
+    tries = _AssumptionTries(kernel, MOST_TRIED * len(asked) + 100)
     # an assumption that decides a question by itself is advised for it alone
     alone = {one.position: _sizes(one, found[one.position], tries) for one in asked if one.sized}
     tries.sizes = {name: most[-1] for name, most in _bounds(alone.values()).items()}
@@ -104,7 +104,7 @@ def settled(
 
 
 def _without_needless(
-    held: Sequence[OpenQuestion], best: Mapping[str, Table], own: Mapping[str, Table], tries: _Tries
+    held: Sequence[OpenQuestion], best: Mapping[str, Table], own: Mapping[str, Table], tries: _AssumptionTries
 ) -> dict[str, Table]:
     """The tables that settle questions, each as it was where all that read it are proved so, too, or with no end.
 
@@ -131,7 +131,7 @@ def _by_schemas(
     open_: Sequence[OpenQuestion],
     needs: dict[int, dict[str, Table]],
     everything: Mapping[str, Table],
-    tries: _Tries,
+    tries: _AssumptionTries,
 ) -> tuple[tuple[str, ...], set[int]]:
     """Of the schemas that tables may have by their use, the set that decides most of the rest, and these questions.
 
@@ -159,7 +159,7 @@ def _by_schemas(
     return best
 
 
-def _holds_of(one: OpenQuestion, assumed: Kernel, tries: _Tries) -> bool:
+def _holds_of(one: OpenQuestion, assumed: Kernel, tries: _AssumptionTries) -> bool:
     """Whether a question is proved of a call of which more is assumed."""
     sizes = where(tries.sizes if one.sized else {}, tries.exact)
     if one.whole:
@@ -192,7 +192,9 @@ def _answer(
     return depends(finding, unbounded, NOTHING_ASSUMED) if unbounded else None
 
 
-def _holds_under(open_: Sequence[OpenQuestion], position: int, everything: Mapping[str, Table], tries: _Tries) -> bool:
+def _holds_under(
+    open_: Sequence[OpenQuestion], position: int, everything: Mapping[str, Table], tries: _AssumptionTries
+) -> bool:
     """Whether a question is proved where all that is advised of the call is assumed."""
     one = next(one for one in open_ if one.position == position)
     return not one.tables or tries.proved(one, everything)
@@ -266,7 +268,7 @@ def depends(finding: Finding, tables: Sequence[str], what: str, **more: object) 
 
 
 @dataclass(slots=True)
-class _Tries:
+class _AssumptionTries:
     """Questions asked anew, each once for the assumptions on the tables that it reads; `left`: how many more may be.
 
     sizes: of the running program, a bound on each in the questions.  exact: they are equal to that.
@@ -311,7 +313,7 @@ def _own(kernel: Kernel) -> dict[str, Table]:
     return {table.name: table for table in every_table(kernel)}
 
 
-def _sizes(one: OpenQuestion, finding: Finding, tries: _Tries) -> dict[str, int]:
+def _sizes(one: OpenQuestion, finding: Finding, tries: _AssumptionTries) -> dict[str, int]:
     """How large sizes of the running program may be for a question to be proved: just below what refutes it.
 
     {} where that is not known, or would be no advice: a few programs cannot violate it.
@@ -342,14 +344,14 @@ def _bounds(all_: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
     return {name: sorted(most, reverse=True) for name, most in found.items()}
 
 
-def _refutes(asked: Sequence[OpenQuestion], tries: _Tries) -> bool:
+def _refutes(asked: Sequence[OpenQuestion], tries: _AssumptionTries) -> bool:
     """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice."""
     answers = (tries.ask(one, {}, tries.sizes) for one in asked if not one.tables)
     return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
 
 
 def _exactly(
-    asked: Sequence[OpenQuestion], alone: Mapping[int, Mapping[str, int]], tries: _Tries
+    asked: Sequence[OpenQuestion], alone: Mapping[int, Mapping[str, int]], tries: _AssumptionTries
 ) -> dict[int, dict[str, int]]:
     """Exact sizes for questions that bounds refute: with too few programs something is left out.
 
@@ -368,7 +370,7 @@ def _exactly(
 
 
 def _of_wholes(
-    wholes: Sequence[OpenQuestion], tables: Mapping[str, Table], tries: _Tries
+    wholes: Sequence[OpenQuestion], tables: Mapping[str, Table], tries: _AssumptionTries
 ) -> dict[int, dict[str, Table]]:
     """Of questions that no claim says, those that all advice together settles, with all tables of which it speaks."""
     own = _own(tries.kernel)
@@ -385,7 +387,7 @@ def _said(tables: Iterable[Table]) -> tuple[str, ...]:
 
 
 def _best(
-    kernel: Kernel, asked: Sequence[OpenQuestion], read: Mapping[str, Table], tries: _Tries
+    kernel: Kernel, asked: Sequence[OpenQuestion], read: Mapping[str, Table], tries: _AssumptionTries
 ) -> tuple[dict[str, Table], list[OpenQuestion]]:
     """Of the ways to bound the tables by what they index, the one that settles most, and what it settles."""
     best: dict[str, Table] = {}
@@ -406,7 +408,7 @@ def _best(
 
 
 def _tightened(
-    asked: Sequence[OpenQuestion], best: dict[str, Table], held: list[OpenQuestion], tries: _Tries
+    asked: Sequence[OpenQuestion], best: dict[str, Table], held: list[OpenQuestion], tries: _AssumptionTries
 ) -> dict[str, Table]:
     """The largest bounds that settle questions about the body for which no place of a table says one.
 
@@ -433,7 +435,7 @@ def _plain(table: Table) -> bool:
     return table.high is None or (type(table.high) is int and table.low == 0)
 
 
-def _largest(one: OpenQuestion, best: Mapping[str, Table], name: str, tries: _Tries) -> int:
+def _largest(one: OpenQuestion, best: Mapping[str, Table], name: str, tries: _AssumptionTries) -> int:
     """The largest high for which a question is proved if a table holds 0 to high - 1; 0 where none is."""
     table = best[name]
 

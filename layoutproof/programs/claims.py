@@ -74,11 +74,11 @@ def judge(kind: str, record: Record, options: Mapping[str, object], text: str = 
     """
     if kind not in CLAIMS:
         raise LayoutError(f"no claim about programs is called {kind!r}{closest(kind, CLAIMS)}")
-    return CLAIMS[kind](_Question(kind, subject or record.name, record, options, text))
+    return CLAIMS[kind](_ProgramQuestion(kind, subject or record.name, record, options, text))
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _ProgramQuestion:
     kind: str
     subject: str
     record: Record
@@ -131,7 +131,7 @@ def _part(part: Summand, unit: str) -> str:
     return f"{part.what}, {each}{loops}{part.note}"
 
 
-def _peak_memory(of: _Question) -> Finding:
+def _peak_memory(of: _ProgramQuestion) -> Finding:
     """The memory of a run on one device is within a bound: arguments, results, temporaries, less their shared buffers.
 
     Why it matters: a program that does not fit fails after the whole compilation, on the device. By the compiler's
@@ -154,7 +154,7 @@ def _peak_memory(of: _Question) -> Finding:
     return of.number(memory.taken, "peak memory", of.limit(), blame, _donation(of.record), **figures)
 
 
-def _argument_memory(of: _Question) -> Finding:
+def _argument_memory(of: _ProgramQuestion) -> Finding:
     """All arguments together take at most so many bytes on one device, padding included.
 
     By the compiler's own figure, else by the layouts of the entry. Refuted with the largest argument. Options:
@@ -186,7 +186,7 @@ def _donation(record: Record) -> str:
     return ""
 
 
-def _copies(of: _Question) -> Finding:
+def _copies(of: _ProgramQuestion) -> Finding:
     """Relayout copies move at most so many bytes, in loops times their trips.
 
     A copy, transpose or reshape counts where elements move within memory; read and written bytes together. Those of the
@@ -231,7 +231,7 @@ def _copies(of: _Question) -> Finding:
     return min(answers, key=lambda answer: answer.verdict)
 
 
-def _collectives(of: _Question) -> Finding:
+def _collectives(of: _ProgramQuestion) -> Finding:
     """Collectives take at most so many bytes on one device and step, in loops times their trips.
 
     Of each the larger side counts: the result of an all-gather, the operand of a reduce-scatter. Options: `at_most`;
@@ -284,7 +284,7 @@ def _spared(reshards: Mapping[str, Reshard], name: str) -> str:
     return f" ({found.needed} bytes would do where a device receives {found.received}{many})"
 
 
-def _program_padding(of: _Question) -> Finding:
+def _program_padding(of: _ProgramQuestion) -> Finding:
     """At most such a share of all arrays of the program holds no element.
 
     Each array that takes memory counts once, in whichever memory. Options: `at_most`, a share. Refuted with the layout
@@ -327,7 +327,7 @@ def _cheaper(shape: str) -> str:
     return "" if found is None or not (found.layout or found.merged) else str(found)
 
 
-def _layout(of: _Question) -> Finding:
+def _layout(of: _ProgramQuestion) -> Finding:
     """A parameter or a result has a layout.
 
     Options: `of`, its name as the program has it, or `parameter 0`, `result 0`; `is`, the shape on one device with its
@@ -356,7 +356,7 @@ def _layout(of: _Question) -> Finding:
     return of.unknown(reason) if same is Verdict.UNKNOWN else of.refuted(reason)
 
 
-def _donated(of: _Question) -> Finding:
+def _donated(of: _ProgramQuestion) -> Finding:
     """Results take the buffers of these parameters.
 
     Options: `of`, names; `params*` is all that start so. Refuted with the bytes that stand beside the results.
@@ -379,7 +379,7 @@ def _donated(of: _Question) -> Finding:
     return of.proved(figures={"bytes": sum(value.bytes or 0 for value in given)})
 
 
-def _spelling(of: _Question) -> Finding:
+def _spelling(of: _ProgramQuestion) -> Finding:
     """A call finds the compiled program: shardings are spelled so that JAX compiles nothing again.
 
     Options: `of`, a parameter, and `as`, the sharding that a caller passes, `P('data', None)`, on the program's own
@@ -425,7 +425,7 @@ def _spelling(of: _Question) -> Finding:
     return of.unknown(open_) if open_ else of.proved(scope="; ".join(slow[:_SHOWN]))
 
 
-def _replicated(of: _Question) -> Finding:
+def _replicated(of: _ProgramQuestion) -> Finding:
     """No parameter of more than so many bytes is on every device of the program.
 
     Options: `above`. Unknown on one device, and where the text does not say the sharding of a parameter of that size.
@@ -453,7 +453,7 @@ def _replicated(of: _Question) -> Finding:
     return of.proved(figures={"parameters": 0})
 
 
-def _vmem(of: _Question) -> Finding:
+def _vmem(of: _ProgramQuestion) -> Finding:
     """Each Pallas kernel takes at most so many bytes of VMEM, as its compiler counted them.
 
     Options: `at_most`; `of`, the kernel of one name. Unknown where no kernel is in the program.
@@ -479,7 +479,7 @@ def _vmem(of: _Question) -> Finding:
     return of.proved(figures=figures)
 
 
-def _kernels(of: _Question) -> Finding:
+def _kernels(of: _ProgramQuestion) -> Finding:
     """The program's own Pallas calls are proved: grids, blocks and index maps, read from the compiled text.
 
     Their bodies are not looked at: `layoutproof kernels` traces the function and does. Unknown where there is none.
@@ -514,7 +514,7 @@ def _kernels(of: _Question) -> Finding:
                    fix=worst.fix, figures=worst.figures, scope=scope)  # fmt: skip
 
 
-def _estimated_cycles(of: _Question) -> Finding:
+def _estimated_cycles(of: _ProgramQuestion) -> Finding:
     """The priced operations take at most so many cycles by the compiler's estimate, in loops times their trips.
 
     Its own estimate, as the compiled text carries it; kernels and collectives have no price. It is no time, and other
@@ -539,7 +539,7 @@ def _estimated_cycles(of: _Question) -> Finding:
     return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
 
 
-def _flops(of: _Question) -> Finding:
+def _flops(of: _ProgramQuestion) -> Finding:
     """One run does at most so many flops on one device: products, convolutions and arithmetic, in loops by their trips.
 
     Counted from the compiled text and from the source of its kernels, not by the compiler's own total, which counts the
@@ -557,7 +557,7 @@ def _flops(of: _Question) -> Finding:
     return of.bounded(Total(record.work.flops, worst), limit, "work", "flops")
 
 
-def _step_time_bound(of: _Question) -> Finding:
+def _step_time_bound(of: _ProgramQuestion) -> Finding:
     """A step takes at least so long, by what it computes and moves, and that is within a bound.
 
     The least time is the largest of two: flops of products at the matrix unit's rate, and bytes of elements that it
@@ -594,7 +594,7 @@ def _step_time_bound(of: _Question) -> Finding:
 _PRICED = "the compiler's own estimate, of the operations that it prices; kernels and collectives have none"
 
 
-CLAIMS: Mapping[str, Callable[[_Question], Finding]] = MappingProxyType(
+CLAIMS: Mapping[str, Callable[[_ProgramQuestion], Finding]] = MappingProxyType(
     {
         "peak_memory": _peak_memory,
         "argument_memory": _argument_memory,

@@ -114,7 +114,7 @@ class _Customs:
 
 
 @dataclass(slots=True)
-class _Found:
+class _ComputationContents:
     """The contents of one computation, until its trip count is known."""
 
     entry: bool = False
@@ -152,8 +152,8 @@ class Reader:
         self.shapes = Shapes()
         self.executions = Executions()
         self.work = WorkReader()
-        self.computations: dict[str, _Found] = {}
-        self.now, self.entry = _Found(), ""
+        self.computations: dict[str, _ComputationContents] = {}
+        self.now, self.entry = _ComputationContents(), ""
         self.inner: set[str] = set()
         self.words: list[str] = []
         self.bodies: dict[str, str] = {}
@@ -167,7 +167,7 @@ class Reader:
         if kind is Instruction:
             self._instruction(event)  # type: ignore[arg-type]
         elif isinstance(event, ComputationBegin):
-            self.now = self.computations[event.name] = _Found(event.entry)
+            self.now = self.computations[event.name] = _ComputationContents(event.entry)
             self.followed.begin(event.name)
             self.work.begin(event.name)
             self.words = []
@@ -340,7 +340,7 @@ class Reader:
         ]  # fmt: skip
         return places, uncounted
 
-    def _running(self, runs: Mapping[str, Runs]) -> Iterator[tuple[_Found, Often]]:
+    def _running(self, runs: Mapping[str, Runs]) -> Iterator[tuple[_ComputationContents, Often]]:
         """Computations that run, each with how often; those inside of an instruction's own memory too."""
         for name, found in self.computations.items():
             if runs[name].times != 0:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Program:
+class _TriedProgram:
     """A program as a function of its arrays. arrays: their shapes with shardings.  donated: by number, of those that
     the user gives away, None = unknown.  names: of the arrays, () = unknown."""
 
@@ -92,8 +92,8 @@ def _lowered(request: JsonObject) -> tuple[Lowered, list[str], JsonObject]:
 
 
 def _rewritten(
-    program: _Program, number: int, mesh: Mesh
-) -> tuple[_Program, list[RewriteEntry], dict[str, list[str]], str]:
+    program: _TriedProgram, number: int, mesh: Mesh
+) -> tuple[_TriedProgram, list[RewriteEntry], dict[str, list[str]], str]:
     """(The program with a rewrite, or as it is, the rewrites of it, what moves data where, why its numbers
     are not known to be the same).
 
@@ -123,7 +123,7 @@ def _by_parameter(moves: Mapping[str, list[str]], kept: Sequence[int] | None) ->
     return {arrays.get(place, place): words for place, words in moves.items()}
 
 
-def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _Program:
+def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -> _TriedProgram:
     """A function of the user's, or one that `jax.export` wrote: Python's own values are put into it."""
     jax = need_jax()
     place = request["program"]
@@ -147,7 +147,7 @@ def _of_function(request: JsonObject, mesh: Mesh, stack: contextlib.ExitStack) -
 
     flat.__name__ = getattr(function, "__name__", "program")
     names = [_name(function, paths[k][0]) for k in arrays]
-    return _Program(flat, [leaves[k] for k in arrays], _donated(request, function, args, kwargs, arrays), names)
+    return _TriedProgram(flat, [leaves[k] for k in arrays], _donated(request, function, args, kwargs, arrays), names)
 
 
 def _name(function: Callable[..., object], path: KeyPath) -> str:
@@ -186,7 +186,7 @@ def _donated(
     return frozenset(found)
 
 
-def _of_dump(text: str, mesh: Mesh) -> _Program:
+def _of_dump(text: str, mesh: Mesh) -> _TriedProgram:
     """What HLO text from before optimization computes, as a function: jaxlib reads it and turns it into StableHLO.
 
     Raises LayoutError where it cannot: it has no form in StableHLO for the fusions and layouts of a compiled program.
@@ -212,7 +212,7 @@ def _of_dump(text: str, mesh: Mesh) -> _Program:
     arrays = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=one) for aval in ins]
     header = text[: text.find("\n")]
     aliased = frozenset(int(n) for n in re.findall(r": \((\d+), \{", _braced(header)))
-    return _Program(function, arrays, aliased)
+    return _TriedProgram(function, arrays, aliased)
 
 
 def _braced(header: str) -> str:
@@ -312,7 +312,7 @@ def _changed(arrays: Sequence[ShapeDtypeStruct], change: JsonObject) -> list[Sha
     return found
 
 
-def _jitted(program: _Program, change: JsonObject, mesh: Mesh) -> Wrapped:
+def _jitted(program: _TriedProgram, change: JsonObject, mesh: Mesh) -> Wrapped:
     """The program with a candidate, for the arrays of `_changed`."""
     jax = need_jax()
     own = [tuple(array.shape) for array in program.arrays]

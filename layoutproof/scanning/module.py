@@ -150,12 +150,12 @@ def module_of(data: bytes, name: str, file: str, also: Mapping[str, str] | None 
     """
     tree = parsed(data, file)
     try:
-        return _Reader(name, file.endswith("__init__.py"), also or {}).read(tree)
+        return _ModuleReader(name, file.endswith("__init__.py"), also or {}).read(tree)
     except RecursionError:
         raise LayoutError("not Python that can be read: it is nested too deep", file=file) from None
 
 
-class _Reader:
+class _ModuleReader:
     """Goes over one file: first its names, then its sites and uses."""
 
     def __init__(self, name: str, package: bool, also: Mapping[str, str]) -> None:
@@ -270,7 +270,7 @@ _KEPT = (*_SCOPES, ast.Import, ast.ImportFrom, ast.Assign, ast.Call, ast.Name, a
 
 
 def _walked(tree: ast.Module) -> Iterator[tuple[ast.AST, str, str]]:
-    """What `_Reader` looks at, in the order of the text: (node, the outermost function that it is in, the whole path).
+    """What `_ModuleReader` looks at, in the order of the text: (node, outermost function that it is in, whole path).
 
     Without recursion, since a sum of a thousand parts is nested as deep; of `a.b.c` the whole and none of its parts.
     """

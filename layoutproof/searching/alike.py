@@ -55,11 +55,11 @@ class Alike:
 
 
 @dataclass(slots=True)
-class _Place:
+class _DecisionNode:
     """A node of the tree: its decision, and the child for each outcome; at the end of a path, its result."""
 
     term: Term | None = None
-    after: dict[int, _Place] = field(default_factory=dict)
+    after: dict[int, _DecisionNode] = field(default_factory=dict)
     end: Alike | None = None
 
 
@@ -86,7 +86,7 @@ class Candidates:
     contradicted: bool = False
     stopped: bool = False
     bodies: bool = True
-    _root: _Place = field(default_factory=_Place)
+    _root: _DecisionNode = field(default_factory=_DecisionNode)
 
     def calls(self, values: Mapping[str, int]) -> tuple[Kernels | LayoutError, bool]:
         """The calls of a candidate, or what the function refuses it with; and whether it was traced itself.
@@ -127,7 +127,7 @@ class Candidates:
             # where recorded numbers get in the way inside of a body, bodies are left to those who are traced
             without, less = _recorded(self.trace, values, found, False)
             if without != Alike():
-                self.bodies, self._root = False, _Place()
+                self.bodies, self._root = False, _DecisionNode()
                 end, decided = without, less
         self.own += end == Alike()
         read = {term for term, _ in decided.decisions}
@@ -146,12 +146,12 @@ class Candidates:
                 self.contradicted = True
                 return
             place.term = term
-            place = place.after.setdefault(outcome, _Place())
+            place = place.after.setdefault(outcome, _DecisionNode())
         self.contradicted |= place.term is not None
         place.end = end
 
 
-def _walked(place: _Place, values: Mapping[str, int]) -> _Place | None:
+def _walked(place: _DecisionNode, values: Mapping[str, int]) -> _DecisionNode | None:
     """The end of a candidate's path, None where no candidate took that path before."""
     while place.term is not None:
         following = place.after.get(int(place.term.evaluate(values, INTS)))

@@ -80,7 +80,7 @@ class _Untold(Exception):
     """Terms do not say it: the configuration has to be traced."""
 
 
-class _Asked:
+class _ConfiguredCall:
     """One call of a configuration, with what it takes of each memory.
 
     like: with terms, where it was not traced.  kernel: with numbers.  where: a condition on sizes, None = none.
@@ -280,7 +280,7 @@ class Legal:
         calls: with terms, where it was not traced.
         """
         where = conditions_of(known, [numbered(text, values) for text in self.where])
-        asked = [_Asked(*each, traced, self.target) for each in zip(calls, known, where, strict=True)]
+        asked = [_ConfiguredCall(*each, traced, self.target) for each in zip(calls, known, where, strict=True)]
         rules, reason, question = self._rules(asked)
         fits = ""
         if rules is Verdict.PROVED:
@@ -307,7 +307,7 @@ class Legal:
             traced=traced,
         )
 
-    def _rules(self, asked: Sequence[_Asked]) -> tuple[Verdict, str, str]:
+    def _rules(self, asked: Sequence[_ConfiguredCall]) -> tuple[Verdict, str, str]:
         """(the verdict of the rules, why it is not proved, the property that is not)."""
         open_: tuple[str, str] | None = None if asked else ("the function makes no Pallas call", "")
         for one in asked:
@@ -327,7 +327,7 @@ class Legal:
             open_ = open_ or said
         return (Verdict.PROVED, "", "") if open_ is None else (Verdict.UNKNOWN, *open_)
 
-    def _findings(self, one: _Asked, kernel: Kernel) -> Iterator[Finding]:
+    def _findings(self, one: _ConfiguredCall, kernel: Kernel) -> Iterator[Finding]:
         """What is found of one call, until something is refuted."""
         if one.over():
             yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
@@ -354,7 +354,7 @@ class Legal:
     def _judged(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
         return judge(kernel, names=names, target=self.target, only=GRID, fixes=False, where=where)
 
-    def _aside(self, values: Mapping[str, int], one: _Asked) -> str:
+    def _aside(self, values: Mapping[str, int], one: _ConfiguredCall) -> str:
         """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
 
         The body's products count for themselves, since no measured ratio bounds them.

@@ -224,13 +224,13 @@ Kept = Annotated[
 ]
 
 
-class _Search(Model):
+class _SearchKeys(Model):
     search: str = Field("", description="A name; default: that of the file.", examples=["matmul 8192 bf16"])
     source: str = Field("", description="Where the problem comes from.", examples=["https://docs.jax.dev"])
     note: str = Field("", description="Anything worth knowing.", examples=["the body keeps the scores in VMEM"])
 
 
-class _Tilings(_Search):
+class _Tilings(_SearchKeys):
     """Shared keys of tilings of declared and of traced kernels."""
 
     compiler: str | None = Field(None, description="The compiler's version whose rules hold.", examples=["0.0.42.1"])
@@ -480,7 +480,7 @@ Written = Annotated[SearchArray, ValueReader(_array, {"type": "string", "minLeng
 Arrays = Annotated[dict[str, Written], Field(min_length=1)]
 
 
-class ArraysSearch(_Search):
+class ArraysSearch(_SearchKeys):
     """Layouts of arrays with the fewest padded bytes, shapes that waste nothing, and how a mesh should cut them."""
 
     target: Annotated[str, AfterValidator(_generation)] = Field(description="The TPU generation.", examples=["v5e"])

@@ -178,9 +178,11 @@ def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> Tra
     """The `best` cheapest candidates that are proved legal, in order of cost, then of bytes moved, then of values."""
     target = kernel_target(problem.target, problem.compiler)
     try:
-        return _Search(problem, target, Candidates(problem.trace, problem.count())).run(best, effort)
+        return _TracedSearch(problem, target, Candidates(problem.trace, problem.count())).run(best, effort)
     except Contradicted:
-        return _Search(problem, target, Candidates(problem.trace, problem.count(), stopped=True)).run(best, effort)
+        return _TracedSearch(problem, target, Candidates(problem.trace, problem.count(), stopped=True)).run(
+            best, effort
+        )
 
 
 ASIDE = "set aside"
@@ -190,7 +192,7 @@ PRODUCT = "set aside: windows, scratch and a product that the body works on are 
 """The reason of candidates whose body holds more than its windows leave."""
 
 
-class _Search:
+class _TracedSearch:
     """One search: every candidate is priced, and from the cheapest on judged, until enough are proved legal."""
 
     def __init__(self, problem: TracedProblem, target: KernelTarget, candidates: Candidates) -> None:

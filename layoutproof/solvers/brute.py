@@ -106,7 +106,7 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
     for sizes in assignments(len(names)):
         if met and last is not None and max(sizes, default=0) > last:
             return None
-        trial = _Trial(claim, dict(zip(names, sizes, strict=True)), cap)
+        trial = _SizedClaim(claim, dict(zip(names, sizes, strict=True)), cap)
         counts = trial.counts()
         met |= counts
         for points in trial.points() if counts else ():
@@ -167,7 +167,7 @@ def bounded_search(claim: Claim, effort: float = 1) -> Point | None:
         return decide(claim)
     if len(claim.points) != 1 or claim.sizes() or isinstance(claim.violation, Uncovered):
         raise Unsupported("a bounded search is for claims about one index of an array of constant size")
-    trial = _Trial(claim, {}, FIRST)
+    trial = _SizedClaim(claim, {}, FIRST)
     for points in itertools.islice(trial.points(), int(FIRST * effort) // weight(claim.violation)):
         if trial.violates(points):
             return points
@@ -192,7 +192,7 @@ def violates(claim: Claim, point: Point, effort: int = 1) -> bool:
     sizes = point["sizes"] if names else ()
     if len(sizes) != len(names) or any(size < 1 for size in sizes):
         return False
-    trial = _Trial(claim, dict(zip(names, sizes, strict=True)), CAP * effort)
+    trial = _SizedClaim(claim, dict(zip(names, sizes, strict=True)), CAP * effort)
     points = {name: tuple(point[name]) for name in claim.points}
     return trial.counts() and trial.within(points) and trial.violates(points)
 
@@ -238,7 +238,7 @@ def _box(extents: Sequence[int]) -> Iterator[Ints]:
             yield (first, *rest)
 
 
-class _Trial:
+class _SizedClaim:
     """A claim whose size symbols have values."""
 
     def __init__(self, claim: Claim, sizes: Mapping[str, int], cap: int) -> None:
@@ -324,7 +324,7 @@ class _Trial:
 
     def breaks(self, claim: Claim) -> bool:
         """Whether some choice of the points of another claim, at the same sizes, violates that claim."""
-        trial = _Trial(claim, self.on.sizes, self.cap)
+        trial = _SizedClaim(claim, self.on.sizes, self.cap)
         for number, points in enumerate(trial.points()):
             if number == LOOKED_AT:
                 raise BudgetExceeded(f"there are more than {LOOKED_AT} combinations of points to look at")

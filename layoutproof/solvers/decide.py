@@ -209,7 +209,7 @@ def candidate_holds(claim: Claim) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _EngineQuestion:
     """A question to an engine, equal to another one about the same points and violation.
 
     claims: the claim, taken out by who answers: what is kept of a question does not hold it.
@@ -240,7 +240,7 @@ def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | N
     """
     if not claim.key or left() is None or spent():
         return _proved_anew(name, function, claim, share)
-    asked = _Asked(name, function, share, claim.key, claim.where, claim.symbols, [claim])
+    asked = _EngineQuestion(name, function, share, claim.key, claim.where, claim.symbols, [claim])
     try:
         held, steps = _answered(asked)
     except _NotKept as short:
@@ -254,7 +254,7 @@ def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | N
 
 
 @lru_cache(maxsize=4096)
-def _answered(asked: _Asked) -> tuple[bool | None, int]:
+def _answered(asked: _EngineQuestion) -> tuple[bool | None, int]:
     """Whether an engine proves a claim, and the steps that it took. Raises _NotKept where there were too few."""
     before = left()
     held = _proved_anew(asked.name, asked.function, asked.claims.pop(), asked.share)

@@ -178,7 +178,7 @@ def _only_lets_in_more(claim: Claim, name: str) -> bool:
     boxes += [extent for m in maps for extent in (*m.domain.extents, *m.replicas.extents)]
     if not all(_rises(extent, name) for extent in boxes):
         return False
-    on = _Asked()
+    on = _SizesRead()
     for m in maps:
         try:
             m.place((_ANY,) * len(m.domain.extents), (_ANY,) * len(m.replicas.extents), on)
@@ -231,7 +231,7 @@ class _Anything:
 _ANY: Any = _Anything()
 
 
-class _Asked(Numbers):
+class _SizesRead(Numbers):
     """Remembers which sizes a place asks for."""
 
     def __init__(self) -> None:

@@ -111,7 +111,7 @@ def _decide(claim: Claim, most: int, weight: int) -> Point | None:
     return _first(claim, most, weight)
 
 
-class _Pair(NamedTuple):
+class _PointPair(NamedTuple):
     """Two points of one box, the first before the second, at one place of a map: names of the points."""
 
     map: IndexMap
@@ -119,11 +119,11 @@ class _Pair(NamedTuple):
     replicas: tuple[str, ...]
 
 
-def _pair(claim: Claim) -> _Pair | None:
+def _pair(claim: Claim) -> _PointPair | None:
     match claim.violation:
         case And((LexLess(first, second), Equal(At(left, p, c), At(right, q, d)))) if left is right:
             index, replica = tuple(dict.fromkeys((p, q))), tuple(dict.fromkeys(filter(None, (c, d))))
-            found = _Pair(left, index, replica)
+            found = _PointPair(left, index, replica)
             kind = (len(index), len(replica))
             named = (first, second) == (index if kind in ((2, 0), (2, 2)) else replica if kind == (1, 2) else ())
             if not named or tuple(claim.points) != index + replica or bool(c) != bool(d):
@@ -137,7 +137,7 @@ def _extents(claim: Claim, names: tuple[str, ...]) -> Ints:
     return tuple([int(extent) for name in names for extent in claim.points[name].extents])
 
 
-class _Rows(NamedTuple):
+class _IndexRows(NamedTuple):
     """Something worked out of every index of a box, with the smallest and largest value that each entry may have."""
 
     extents: Ints
@@ -158,20 +158,20 @@ class _Rows(NamedTuple):
             start += prod(shape)
 
 
-def _rows(extents: Ints, values: Values, most: int) -> _Rows:
+def _rows(extents: Ints, values: Values, most: int) -> _IndexRows:
     if prod(extents) > most:
         raise BudgetExceeded(f"there are more than {most} places to sort")
     within, on = within_numbers(LARGEST)
     found = values(tuple([within(0, max(0, extent - 1)) for extent in extents]), on)
-    return _Rows(extents, values, [ends(entry) for entry in found])
+    return _IndexRows(extents, values, [ends(entry) for entry in found])
 
 
-def _placed(m: IndexMap, extents: Ints, rank: int, most: int) -> _Rows:
+def _placed(m: IndexMap, extents: Ints, rank: int, most: int) -> _IndexRows:
     """The places of a box of indices, the replica behind the index."""
     return _rows(extents, lambda row, on: m.place(row[:rank], row[rank:], on), most)
 
 
-def _keys(rows: _Rows) -> Column:
+def _keys(rows: _IndexRows) -> Column:
     """One number for each row, the same for two rows exactly where all entries are."""
     import numpy as np
 
@@ -187,7 +187,7 @@ def _keys(rows: _Rows) -> Column:
     return keys
 
 
-def _ranks(rows: _Rows) -> Column:
+def _ranks(rows: _IndexRows) -> Column:
     """The same where the entries of a row together do not fit into 64 bits: ranks take their stead."""
     import numpy as np
 
@@ -228,7 +228,7 @@ def _distinct(keys: Column) -> bool:
     return not bool((sorted_[1:] == sorted_[:-1]).any())
 
 
-def _shared(claim: Claim, pair: _Pair, most: int) -> Point | None:
+def _shared(claim: Claim, pair: _PointPair, most: int) -> Point | None:
     """Two elements, and a replica of each if there are any, with one place."""
     index, replica = _extents(claim, pair.elements[:1]), _extents(claim, pair.replicas[:1])
     if 0 in (*index, *replica):
@@ -246,7 +246,7 @@ def _shared(claim: Claim, pair: _Pair, most: int) -> Point | None:
     return dict(zip(claim.points, points, strict=True))
 
 
-def _repeated(claim: Claim, pair: _Pair, most: int) -> Point | None:
+def _repeated(claim: Claim, pair: _PointPair, most: int) -> Point | None:
     """An element and two replicas of it with one place."""
     import numpy as np
 
@@ -309,7 +309,7 @@ def _first(claim: Claim, most: int, weight: int) -> Point | None:
     within, on = within_numbers(LARGEST)
     holds(tuple([within(0, extent - 1) for extent in extents]), on)
     size = max(1, min(CHUNK // weight, most))
-    for start, (held,), shape in _Rows(extents, holds, []).chunks(size):
+    for start, (held,), shape in _IndexRows(extents, holds, []).chunks(size):
         if start >= most:
             raise BudgetExceeded(f"none of the first {start} combinations of points is a violation")
         # a value that does not depend on a point is computed once for all of its rows

@@ -75,7 +75,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PositionReader:
     file: str
     count: int = 0
     open: list[_Open] = field(default_factory=list)
@@ -176,7 +176,7 @@ def read_yaml(text: str, file: str = "") -> Node:
     >>> check.keys, check.value["injective"]
     ({'injective': (2, 5)}, Node(value='no', line=2, column=16, keys=None))
     """
-    reader = _Reader(file)
+    reader = _PositionReader(file)
     odd = _UNPRINTABLE.search(text)
     if odd:
         line, column = text.count("\n", 0, odd.start()) + 1, odd.start() - text.rfind("\n", 0, odd.start())
@@ -200,7 +200,7 @@ def _events(text: str) -> Iterator[Any]:
     return yaml.parse(text, Loader=_LOADER)
 
 
-def _take(reader: _Reader, event: Any) -> None:
+def _take(reader: _PositionReader, event: Any) -> None:
     kind = type(event)
     line, column = event.start_mark.line + 1, event.start_mark.column + 1
     if kind is yaml.ScalarEvent:

@@ -137,7 +137,7 @@ def compare(
     for i in inputs:
         if i.span is not None and i.span[0] > i.span[1]:
             return Comparison(Verdict.UNKNOWN, f"no integer is as {i.name} is assumed to be, so nothing is compared")
-    question = _Question(Pair(sides, inputs, prepared, outputs), points, tick, retrace)
+    question = _PairQuestions(Pair(sides, inputs, prepared, outputs), points, tick, retrace)
     if relations:
         tick("relations")
     said = related(sides, inputs, outputs) if relations else Related(None)
@@ -151,7 +151,7 @@ def compare(
     return (_proved if said.same else _refuted)(question, said, notes, size)
 
 
-def _proved(question: _Question, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
+def _proved(question: _PairQuestions, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
     """A proof by relations, walked over too where it is small. size: of `Pair.elements`, None: nothing is walked."""
     inside = ordered = False
     if size is not None and size <= CONFIRMED:
@@ -168,7 +168,7 @@ def _proved(question: _Question, said: Related, notes: tuple[str, ...], size: in
     )  # fmt: skip
 
 
-def _refuted(question: _Question, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
+def _refuted(question: _PairQuestions, said: Related, notes: tuple[str, ...], size: int | None) -> Comparison:
     """A refutation by relations, with a witness where it is small. size: as of `_proved`."""
     at = f"[{', '.join(map(str, said.element))}]" if said.element else ""
     words = f"output {said.output}{at}: {said.operands}"
@@ -187,7 +187,7 @@ def _refuted(question: _Question, said: Related, notes: tuple[str, ...], size: i
 
 
 @dataclass(frozen=True)
-class _Question:
+class _PairQuestions:
     """The questions to points and float64 about a pair.
 
     points: how many have to say something.  tick: is told what is done now.  retrace: as of `compare`.  hints: whether

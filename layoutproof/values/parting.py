@@ -43,7 +43,7 @@ class ComputedEquation:
         return next(filter(None, (str(each.source) for each in (self.equation, *reversed(self.within)))), "")
 
 
-class _Noted(Walk):
+class _StepsNoted(Walk):
     """A walk that notes what every value is made of. made: of each value the step that made it first, in order.
 
     digest: gives a value its name, "" where it has none.
@@ -120,7 +120,7 @@ def _parting(
     digest: Callable[[Shaped], str],
 ) -> tuple[ComputedEquation | None, ComputedEquation | None]:  # fmt: skip
     def of(numbers: Points) -> tuple[ComputedEquation | None, ComputedEquation | None]:
-        walks = [_Noted(numbers, prepared, digest) for _ in sides]
+        walks = [_StepsNoted(numbers, prepared, digest) for _ in sides]
         values = drawn(numbers, inputs)
         given = set(map(digest, values))
         results = [w.run(side, values)[output] for w, side in zip(walks, sides, strict=True)]
@@ -159,7 +159,7 @@ def at_a_point(of: Callable[[Points], Found], prepared: Prepared) -> Found | Non
     return None
 
 
-def _first(walk: _Noted, known: set[str], result: Shaped) -> ComputedEquation | None:
+def _first(walk: _StepsNoted, known: set[str], result: Shaped) -> ComputedEquation | None:
     """The first step that a result depends on and whose value the other side lacks, all its operands known."""
     reached, left = set(), [walk.digest(result)]
     while left:

@@ -347,7 +347,7 @@ def _joined(kept: Sequence[dict[Axis, Array]], starts: Sequence[int]) -> list[di
     return found if grown else []
 
 
-class _Noted(Walk):
+class _FloatsNoted(Walk):
     """A walk that notes the values of float64 that it makes."""
 
     def __init__(self, numbers: Floats, prepared: Prepared) -> None:
@@ -362,7 +362,7 @@ class _Noted(Walk):
 
 def _values_of(on: _Compared) -> list[Array]:
     """The intermediate values of the reference."""
-    walk = _Noted(on.numbers, on.prepared)
+    walk = _FloatsNoted(on.numbers, on.prepared)
     with np.errstate(all="ignore"):
         walk.run(on.sides[1], on.values)
     return [*walk.made, *(v.array for v in on.values if isinstance(v, Real))]

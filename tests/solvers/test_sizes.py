@@ -167,7 +167,7 @@ def test_digits_of_constant_extent_are_joined() -> None:
             continue
         proved += 1
         for values in ((1, 2), (3, 2), (5, 3)):
-            trial = brute._Trial(claim, dict(zip(("N", "M"), values, strict=True)), 1)
+            trial = brute._SizedClaim(claim, dict(zip(("N", "M"), values, strict=True)), 1)
             assert not any(map(trial.violates, trial.points())), (number, values)
     assert proved > 50
 

@@ -38,7 +38,7 @@ MOST_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class _Rearrangement:
     """how: "reshape" to the dims `what`, or "transpose" by the permutation `what`."""
 
     generation: str
@@ -77,21 +77,21 @@ def compare(cases: Sequence[Case]) -> Iterator[Outcome]:
         yield from _compare([case for case, _ in part], [list(_moves(case, names)) for case, names in part])
 
 
-def _compare(cases: Sequence[Case], moves: Sequence[Sequence[_Move]]) -> Iterator[Outcome]:
+def _compare(cases: Sequence[Case], moves: Sequence[Sequence[_Rearrangement]]) -> Iterator[Outcome]:
     questions = sorted(
         ((k, move) for k, own in enumerate(moves) for move in own), key=lambda row: (row[1].generation, row[0])
     )
     groups = [list(rows) for _, rows in itertools.groupby(questions, key=lambda row: row[1].generation)]
     parts = [rows[at : at + TOGETHER] for rows in groups for at in range(0, len(rows), TOGETHER)]
     found = of_programs([BatchedProgram(part, _request) for part in parts], _unpack)
-    said: dict[int, list[tuple[_Move, Any]]] = {}
+    said: dict[int, list[tuple[_Rearrangement, Any]]] = {}
     for (k, move), answer in zip(itertools.chain(*parts), itertools.chain(*found), strict=True):
         said.setdefault(k, []).append((move, answer))
     for k, case in enumerate(cases):
         yield _outcome(case, said.get(k, []))
 
 
-def _outcome(case: Case, said: Sequence[tuple[_Move, Failed | Sequence[str]]]) -> Outcome:
+def _outcome(case: Case, said: Sequence[tuple[_Rearrangement, Failed | Sequence[str]]]) -> Outcome:
     compared, failed = 0, ""
     for move, answer in said:
         if isinstance(answer, Failed):
@@ -118,7 +118,7 @@ def _word(free: bool) -> str:
     return "a bitcast" if free else "moved"
 
 
-def _free(move: _Move) -> bool | None:
+def _free(move: _Rearrangement) -> bool | None:
     before, after = move.sides()
     if move.how == "transpose":
         verdict = ask("bitcast", before, after, permutation=move.what).verdict
@@ -134,7 +134,7 @@ def _why(case: Case) -> str:
     return "nothing to reshape or transpose: too large, too small, or of an element type without moves"
 
 
-def _moves(case: Case, generations: Sequence[str]) -> Iterator[_Move]:
+def _moves(case: Case, generations: Sequence[str]) -> Iterator[_Rearrangement]:
     layouts: Sequence[Any] = case.parsed if case.kind == "pair" else (case.parsed,)
     if not all(isinstance(layout, XlaLayout) for layout in layouts):
         return
@@ -148,7 +148,7 @@ def _moves(case: Case, generations: Sequence[str]) -> Iterator[_Move]:
     wanted = [("reshape", tuple(layouts[1].dims))] if case.kind == "pair" else list(_ways(first))
     for generation in generations:
         for how, what in wanted:
-            move = _Move(generation, first.element_type, dims, how, what)
+            move = _Rearrangement(generation, first.element_type, dims, how, what)
             try:
                 sides = move.sides()
             except LayoutError:
@@ -175,12 +175,12 @@ def _ways(layout: XlaLayout) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "transpose", order
 
 
-def _request(some: Sequence[tuple[int, _Move]]) -> list[object]:
+def _request(some: Sequence[tuple[int, _Rearrangement]]) -> list[object]:
     rows = [[move.element, list(move.dims), move.how, list(move.what)] for _, move in some]
     return ["moved", some[0][1].generation, rows]
 
 
-def _unpack(some: Sequence[tuple[int, _Move]], said: Any) -> list[Any] | None:
+def _unpack(some: Sequence[tuple[int, _Rearrangement]], said: Any) -> list[Any] | None:
     """As it came; None where one is moved that we say is free: among others it may be moved for their sake."""
     if len(said) != len(some):
         return None

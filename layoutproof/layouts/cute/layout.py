@@ -122,9 +122,9 @@ def _index_map(layout: CuteLayout) -> IndexMap:
     box = None if columns is None else extents
     permutation, swizzle = None, layout.swizzle
     if swizzle is not None:
-        plain = _Place(modes, layout.offset)
+        plain = _CutePlace(modes, layout.offset)
         permutation = Permutation(plain, 0, swizzle.window(), lambda offset: int(swizzle.apply(offset, INTS)))
-    place = _Place(modes, layout.offset, layout.swizzle, (columns or [],), box, permutation)
+    place = _CutePlace(modes, layout.offset, layout.swizzle, (columns or [],), box, permutation)
     rank, cosize = len(modes), layout.cosize()
     names = tuple("ijklmnop"[:rank]) if rank <= 8 else tuple(f"i{k}" for k in range(rank))
     bits = element_bits(layout.element_type) if layout.element_type else 0
@@ -135,7 +135,7 @@ def _index_map(layout: CuteLayout) -> IndexMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _CutePlace:
     """The function of the layout.
 
     bit_columns: the xor contribution of each bit of the index, the least significant bit of the last mode first, for

@@ -29,7 +29,7 @@ _OF_TILES = ("devices=", "last_tile_dim_replicate", "last_tile_dims=")
 
 
 @dataclass(slots=True)
-class _Found:
+class _Braces:
     """The contents of one `{..}`, before it is checked."""
 
     words: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ def _single(cursor: XlaCursor) -> TileSharding | NamedSharding:
     if cursor.kind == "name" and cursor.word in ("mesh", "maximal_mesh"):
         return read_named(cursor)
     start = cursor.start
-    found = _Found()
+    found = _Braces()
     while cursor.kind != "}":
         _attribute(cursor, found)
     sharding = _untiled(cursor, found, start) if found.words else _tiled(cursor, found, start)
@@ -99,7 +99,7 @@ def _single(cursor: XlaCursor) -> TileSharding | NamedSharding:
     return replace(sharding, metadata=tuple(found.metadata))
 
 
-def _attribute(cursor: XlaCursor, found: _Found) -> None:
+def _attribute(cursor: XlaCursor, found: _Braces) -> None:
     word = cursor.word
     if cursor.kind != "name":
         raise cursor.expected("devices=, a word such as replicated, or }")
@@ -161,7 +161,7 @@ def _subgroups(cursor: XlaCursor) -> list[str]:
     return kinds
 
 
-def _untiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
+def _untiled(cursor: XlaCursor, found: _Braces, start: int) -> TileSharding:
     kind = next(k for k in KINDS if k in found.words)
     devices = found.device + [d for *_, listed in found.tiles for d in listed]
     if cursor.strict:
@@ -179,7 +179,7 @@ def _untiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     return TileSharding(kind, reduction=found.reduction if kind == "unreduced" else "")
 
 
-def _tiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
+def _tiled(cursor: XlaCursor, found: _Braces, start: int) -> TileSharding:
     if not found.tiles:
         raise cursor.refuse(problems.KIND_MISSING(), start)
     if cursor.strict and found.device:
@@ -199,7 +199,7 @@ def _tiled(cursor: XlaCursor, found: _Found, start: int) -> TileSharding:
     return subgrouped(tiles, subgroups)
 
 
-def _tiles(cursor: XlaCursor, found: _Found, start: int) -> Tiles:
+def _tiles(cursor: XlaCursor, found: _Braces, start: int) -> Tiles:
     dims = [extent for one, *_ in found.tiles for extent in one]
     reshape = [extent for _, one, *_ in found.tiles for extent in one]
     perm = [number for *_, one, _ in found.tiles for number in one]

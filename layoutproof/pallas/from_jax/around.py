@@ -47,7 +47,7 @@ def arounds(jaxpr: EitherJaxpr, found: dict[Path, Kernel]) -> dict[Path, Kernel]
     return made
 
 
-class _Function:
+class _FunctionSteps:
     """One function on its way: its steps, where they stand, and the numbers of its values."""
 
     def __init__(self, found: dict[Path, Kernel]) -> None:
@@ -124,7 +124,7 @@ def _functions(
     jaxpr: EitherJaxpr, path: Path, found: dict[Path, Kernel]
 ) -> Iterator[tuple[list[Path], CallingFunction]]:
     """A function, and those in its loops and branches: where its steps stand, and what is around each of them."""
-    function = _Function(found)
+    function = _FunctionSteps(found)
     inputs = [function.new(variable) for variable in opened(jaxpr)[0].invars]
     function.given |= set(inputs)
     returned = function.read(jaxpr, path, inputs)

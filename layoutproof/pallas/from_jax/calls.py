@@ -362,7 +362,7 @@ def _of_all_runs(operand: Operand, numbers: set[str]) -> Operand:
     return replace(operand, part=operand.part or part) if chosen else operand
 
 
-class _Step:
+class _GridStep:
     """An axis of a pipeline's grid as its index maps find it.
 
     The map is asked for the block of the step that runs, of the one before and of those that are fetched ahead, and
@@ -397,7 +397,7 @@ def _pipeline_index(
     parts: list[bool] = []
 
     def flat(*index: object) -> tuple[object, ...]:
-        with core.grid_env([_Step(n) for n in grid[0]]):
+        with core.grid_env([_GridStep(n) for n in grid[0]]):
             result = index_map(*index)
         out: list[Any] = []
         parts.clear()

@@ -90,7 +90,7 @@ def _memory(aval: JaxAval) -> MemRefType:
     return MemRefType(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
 
 
-class _Place:
+class _EquationPlace:
     """The place of an equation, which JAX computes slowly: looked up on first use."""
 
     def __init__(self, info: object) -> None:
@@ -145,7 +145,7 @@ class _Converter:
             eqns.append(
                 Equation(
                     primitive(name_of(equation.primitive)), operands, new(equation.outvars), self.parameters(equation),
-                    _Place(equation.source_info), scope_of(equation), bool(equation.effects),
+                    _EquationPlace(equation.source_info), scope_of(equation), bool(equation.effects),
                     partial(_computed, equation),
                 )
             )  # fmt: skip

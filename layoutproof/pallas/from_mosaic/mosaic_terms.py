@@ -41,13 +41,13 @@ def index_terms(functions: Mapping[str, JsonObject], name: str, arguments: Seque
     integers, None for any other table.
     Raises UnsupportedOp, naming the operation, for what is no integer arithmetic.
     """
-    results = _Walk(functions).call(name, list(arguments))
+    results = _TermWalk(functions).call(name, list(arguments))
     if not all(isinstance(result, Term) for result in results):
         raise UnsupportedOp("a whole table among its results")
     return tuple(number(result) for result in results)
 
 
-class _Walk:
+class _TermWalk:
     """The functions there are, and how large each term made so far is."""
 
     def __init__(self, functions: Mapping[str, JsonObject]) -> None:

@@ -67,7 +67,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         try:
             if operand.unmodelled or output.unmodelled:
                 raise Unsupported(operand.unmodelled or output.unmodelled)
-            found += _of(_Pair(kernel, operand, output), subject)
+            found += _of(_AliasedPair(kernel, operand, output), subject)
         except Undecided as reason:
             found.append(Obligation(subject, undecided(str(reason)), source=output.source))
     return tuple(found)
@@ -79,7 +79,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _AliasedPair:
     kernel: Kernel
     operand: Operand
     output: Operand
@@ -100,7 +100,7 @@ class _Pair:
         return row_major(place[: len(self.kernel.grid)], fixed(self.kernel.grid), on)
 
 
-def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
+def _of(pair: _AliasedPair, subject: str) -> Iterator[Obligation]:
     kernel, output = pair.kernel, pair.output
     if kernel.platform == "tpu":
         steps = _by_tables(pair) if reads((*pair.operand.terms(), *output.terms())) else _by_steps(pair)
@@ -111,7 +111,7 @@ def _of(pair: _Pair, subject: str) -> Iterator[Obligation]:
         yield Obligation(subject, _at_once(pair), source=output.source, leaves_open=leaves_open)
 
 
-def _by_steps(pair: _Pair) -> Claim:
+def _by_steps(pair: _AliasedPair) -> Claim:
     """Without tables a program tells what its neighbours do."""
     kernel, operand, output = pair.kernel, pair.operand, pair.output
     fetched, written = pair.seen(operand), pair.seen(output)
@@ -146,7 +146,7 @@ def _by_steps(pair: _Pair) -> Claim:
     return Claim(points, violation, _explained(pair), implied_by=_one_map(pair), hint=_hint)
 
 
-def _by_tables(pair: _Pair) -> Claim:
+def _by_tables(pair: _AliasedPair) -> Claim:
     """The claim where tables choose the blocks: the neighbours' reads are points of their own."""
     operand, output = pair.operand, pair.output
     fetched, written = pair.seen(operand), pair.seen(output)
@@ -175,7 +175,7 @@ def _points(maps: Mapping[str, IndexMap]) -> tuple[dict[str, Space], dict[str, s
     return points | {replicas[name]: m.replicas for name, m in maps.items() if replicas[name]}, replicas
 
 
-def _at_once(pair: _Pair) -> Claim:
+def _at_once(pair: _AliasedPair) -> Claim:
     """Programs that differ in a parallel dimension."""
     kernel, operand, output = pair.kernel, pair.operand, pair.output
     maps = {"writer": pair.seen(output), "reader": pair.seen(operand)}
@@ -205,7 +205,7 @@ def _hint(at: Point, on: Numbers) -> str:
     return "look at the two index maps: a block is safe where the program that writes it is the one that reads it"
 
 
-def _explained(pair: _Pair) -> Any:
+def _explained(pair: _AliasedPair) -> Any:
     def explain(at: Point, on: Numbers) -> str:
         grid = fixed(pair.kernel.grid)
         apart = row_major(at["reader"], grid, on) - row_major(at["writer"], grid, on)
@@ -218,12 +218,12 @@ def _explained(pair: _Pair) -> Any:
     return explain
 
 
-def _shown(pair: _Pair, operand: Operand, at: Point, name: str, on: Numbers) -> str:
+def _shown(pair: _AliasedPair, operand: Operand, at: Point, name: str, on: Numbers) -> str:
     place = pair.block(pair.seen(operand).place(at[name], at.get(f"{name}_reads", ()), on))
     return f"block {place[: len(operand.dims)]}"
 
 
-def _one_map(pair: _Pair) -> Claim | None:
+def _one_map(pair: _AliasedPair) -> Claim | None:
     operand, output = pair.operand, pair.output
     same = list(map(str, operand.index)) == list(map(str, output.index)) and operand.block == output.block
     # windows of Element dimensions may overlap although they start elsewhere

@@ -90,7 +90,7 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     severity = "info" if not operand.live or (kept and elsewhere) else "warning" if kept else "error"
     source = next((s.source for s in reversed(stores) if s.source), kernel.source)
     beside = f": it is {shared[0].name} where nothing is stored, and {elsewhere}" if kept and elsewhere else ""
-    asked = _Asked(kernel, body, operand, visit, stores, beside)
+    asked = _UnstoredOutput(kernel, body, operand, visit, stores, beside)
     sure = unstored(kernel, body, visit, stores, True, asked.explain, asked.shown)
     doubts = [*sure.lost, *(f"{what}, which is not modelled ({at})" for what, at in body.unmodelled)]
     found = Obligation(
@@ -197,7 +197,7 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
     return ""
 
 
-class _Asked:
+class _UnstoredOutput:
     """The words for one output. beside: a further fact about the missing elements."""
 
     def __init__(

@@ -29,7 +29,7 @@ COUNTED = 16
 """Values that cost as much as one step of a budget."""
 
 
-class _Step(NamedTuple):
+class _DigitStep(NamedTuple):
     """A digit below `extent` that adds `by` to one number and `by - apart` to the other.
 
     digit: None for a multiple that a size may be, of which nothing more is known.
@@ -61,7 +61,7 @@ def first_difference(
         raise BudgetExceeded(f"a window of {window} places is too large to look at for all sizes")
     start = _whole(constant)
     apart = start - _whole(constant2)
-    found = _Search(steps, moved, window).first(start, apart)
+    found = _DigitSearch(steps, moved, window).first(start, apart)
     if found is None:
         return None
     return {step.digit: value for step, value in zip(steps, found, strict=True) if value and step.digit is not None}
@@ -122,7 +122,7 @@ def _moved(by: Permutation | None, number: int) -> int:
     return number if by is None else by.apply(number)
 
 
-def _steps(leaf: Digit, by: Extent, other: Numeral, window: int) -> Iterator[_Step]:
+def _steps(leaf: Digit, by: Extent, other: Numeral, window: int) -> Iterator[_DigitStep]:
     """The steps of a digit in the two numbers; none where it adds whole windows to both."""
     yield from _free(by, other, window)
     by, other = _whole(by), _whole(other)
@@ -131,10 +131,10 @@ def _steps(leaf: Digit, by: Extent, other: Numeral, window: int) -> Iterator[_St
     looked_at = period if apart == 0 else period + 1
     extent = min(leaf.extent, looked_at) if type(leaf.extent) is int else looked_at
     if extent > 1 and (by or other):
-        yield _Step(leaf, by, apart, extent)
+        yield _DigitStep(leaf, by, apart, extent)
 
 
-def _free(by: Extent, other: Numeral, window: int) -> Iterator[_Step]:
+def _free(by: Extent, other: Numeral, window: int) -> Iterator[_DigitStep]:
     """The amounts that a step which depends on sizes may add to both numbers: any multiple of its divisor."""
     if type(by) is type(other) is int:
         return
@@ -142,7 +142,7 @@ def _free(by: Extent, other: Numeral, window: int) -> Iterator[_Step]:
         raise Unsupported("digits cannot tell how far apart two permuted numbers are for all sizes")
     divisor = gcd(window, *(coefficient for mono, coefficient in as_size(by).terms if mono))
     if divisor != window:
-        yield _Step(None, divisor, 0, window // divisor)
+        yield _DigitStep(None, divisor, 0, window // divisor)
 
 
 def _whole(number: Any) -> int:
@@ -166,10 +166,10 @@ def is_of_bits(coordinate: Numeral) -> bool:
     return True
 
 
-class _Search:
+class _DigitSearch:
     """Digits in order, the smallest values first; states without a solution are not searched again."""
 
-    def __init__(self, steps: Sequence[_Step], moved: tuple[Permutation | None, Permutation | None], window: int):
+    def __init__(self, steps: Sequence[_DigitStep], moved: tuple[Permutation | None, Permutation | None], window: int):
         self.steps = steps
         self.moved = moved
         self.window = window

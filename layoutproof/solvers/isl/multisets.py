@@ -84,14 +84,14 @@ def difference(
     with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
         sides = []
         for whole, calls in (ours, theirs):
-            side = _Side(run, tuple(sizes), tuple(where))
+            side = _FunctionSources(run, tuple(sizes), tuple(where))
             for call in calls:
                 side.solve(call)
             sides.append(side.element(element, whole))
         return _compared(run, len(sizes), len(element), *sides)
 
 
-class _Side:
+class _FunctionSources:
     """The sources of one function."""
 
     def __init__(self, run: Steps, sizes: tuple[str, ...], where: tuple[Term, ...]) -> None:

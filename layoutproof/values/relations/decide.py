@@ -57,7 +57,7 @@ class Related:
     grids: tuple[tuple[Term, ...], ...] = ()
 
 
-class _Side:
+class _ReadFunction:
     """One function, read."""
 
     def __init__(self, program: Program, inputs: Sequence[Input]) -> None:
@@ -118,7 +118,7 @@ def _related(
 ) -> Related:
     from layoutproof.solvers.isl.multisets import difference
 
-    ours, theirs = (_Side(side, inputs) for side in sides)
+    ours, theirs = (_ReadFunction(side, inputs) for side in sides)
     names = [Term("name", name) for name in sizes]
     held = [*(Term("<=", Term("int", 1), n) for n in names), *(Term("<=", n, Term("int", LARGEST)) for n in names)]
     held += where

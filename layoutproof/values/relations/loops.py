@@ -30,7 +30,7 @@ MOST_STEPS = 64
 """Iterations of a loop that are written out."""
 
 
-class _Loop:
+class _LoopStep:
     """A step of a loop, for a name. counter: that name.  steps: how many there are.
 
     states: of what is handed on, by the name of its source: (before the first step, after one); None for what no step
@@ -131,7 +131,7 @@ def looped(
     counter = on.named("t")
     t = Term("name", counter)
     on.entered(counter, steps)
-    loop = _Loop(on, counter, steps)
+    loop = _LoopStep(on, counter, steps)
     before = dict(on.memory)
     slots: list[BodyValue] = []
     for k, (init, add) in enumerate(zip(inits, adds, strict=True)):
@@ -162,11 +162,11 @@ def looped(
     return finals, [_given_by(loop, r) if isinstance(r, FloatArray) else None for r in results[len(inits) :]]
 
 
-def _end(loop: _Loop, source: str, like: FloatArray) -> FloatArray:
+def _end(loop: _LoopStep, source: str, like: FloatArray) -> FloatArray:
     return FloatArray(like.dims, like.dtype, lambda index: loop.after(source, index, loop.steps))
 
 
-def _given_by(loop: _Loop, value: FloatArray) -> Callable[[Index, Term], Sum]:
+def _given_by(loop: _LoopStep, value: FloatArray) -> Callable[[Index, Term], Sum]:
     return lambda index, step: loop.at(value.sum(index), step)
 
 
