@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -68,79 +68,37 @@ def kernel_of(
     beside: the equations of the jaxpr that it stands in.
     """
     mapping = params["grid_mapping"]
-    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
-    counted = [k for k in range(len(mapping.grid)) if k not in vmapped]
     name = str(params.get("name") or getattr(params.get("metadata"), "name", "") or body_name(params["jaxpr"]))
-    names = tuple(f"g{k}" for k in range(len(mapping.grid)))
-    extents = {k: f"grid{counted.index(k)}" if k in counted else f"vmap{k}" for k in range(len(mapping.grid))}
-    dynamic = [k for k, n in enumerate(mapping.grid) if type(n) is not int]
-    computed = {k: _extent(atom, known, beside) for k, atom in zip(dynamic, given, strict=False)}
-    runtime = tuple(extents[k] for k in dynamic if computed.get(k) is None)
-    grid = tuple(
-        n if type(n) is int else symbol(extents[k]) if (extent := computed.get(k)) is None else extent
-        for k, n in enumerate(mapping.grid)
-    )
-    ranges = {k: range_of(atom, beside) for k, atom in zip(dynamic, given, strict=False) if extents[k] in runtime}
-    most = tuple((extents[k], ends[1]) for k, ends in ranges.items() if ends is not None and ends[1] > 0)
-    tables = []
-    avals = list(mapping.index_map_avals)[len(grid) :]
-    for k, aval in enumerate(avals[: mapping.num_index_operands]):
-        tables.append(table_of(f"prefetch{k}", aval))
-    skipped = mapping.num_index_operands
-    # an operand that the body may store to has the code's entries at first only
-    changed = _stored_to(opened(params["jaxpr"])[0])
-    shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
-    # the dynamic bounds of the grid come first
-    own = given[len(dynamic) :]
-    given_tables, given_inputs = own[:skipped], own[skipped:]
-    tables = [
-        t if k in shared or str(avals[k]) in changed else _known(t, atom, known)
-        for k, (t, atom) in enumerate(zip(tables, [*given_tables, *[None] * skipped], strict=False))
-    ]
-    arguments: list[Any] = [Term("name", n) for n in names] + [TableReference(t.name) for t in tables]
-    blocks = list(mapping.block_mappings)
-    # of a batched call the index maps take the batch's index too, and count their axes without it
-    own_grid, own_names = [grid[k] for k in counted], [names[k] for k in counted]
-    operands = []
-    for k, block in enumerate(blocks):
-        role = "in" if k < mapping.num_inputs else "out"
-        position = k - mapping.num_inputs
-        used = role == "in" or position >= len(live) or live[position]
-        operands.append(_operand(block, role, k if role == "in" else position, arguments, own_grid, own_names, used))
-    semantics = tuple(_word(w) for w in getattr(params.get("compiler_params"), "dimension_semantics", None) or ())
-    if vmapped and semantics and len(semantics) == len(grid) - len(vmapped):
-        rest = iter(semantics)
-        semantics = tuple("parallel" if k in vmapped else next(rest) for k in range(len(grid)))
-    # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
-    aliases = tuple((int(a) - skipped, int(b)) for a, b in params.get("input_output_aliases") or ())
-    moved = pipelined(params["jaxpr"])
-    operands = [o if o.windowed else replace(o, pipelined=len(tables) + k in moved) for k, o in enumerate(operands)]
-    inputs = list(given)[len(given) - mapping.num_inputs :] if given else []
-    operands = _same(operands, inputs)
-    accesses = _accesses(opened(params["jaxpr"])[0])
+    grid = _grid_of(params, given, known, beside)
+    tables = _tables_of(params, given[grid.bounds :], known)
+    operands = _operands_of(params, grid, tables, live, given)
+    semantics = _semantics_of(params, grid)
+    body = opened(params["jaxpr"])[0]
+    accesses = _accesses(body)
     kernel = Kernel(
         name=name,
-        grid=grid,
-        grid_names=names,
+        grid=grid.extents,
+        grid_names=grid.names,
         operands=tuple(operands),
         semantics=semantics,
-        vmapped=vmapped,
-        aliases=aliases,
+        vmapped=grid.vmapped,
+        # numbers of aliases count the tables, and not the dynamic bounds of the grid; those of tables become negative
+        aliases=tuple((int(a) - len(tables), int(b)) for a, b in params.get("input_output_aliases") or ()),
         tables=tuple(tables),
         scratch=tuple(scratch_of(aval) for aval in mapping.scratch_avals),
-        scoped=scoped_in(opened(params["jaxpr"])[0]),
+        scoped=scoped_in(body),
         vmem_limit=getattr(params.get("compiler_params"), "vmem_limit_bytes", None),
         platform=platform or _platform(params.get("compiler_params")),
-        runtime=runtime,
-        most=most,
+        runtime=grid.runtime,
+        most=grid.most,
         accesses=tuple(sorted({many for many, _ in accesses})),
-        touched=touched_in(opened(params["jaxpr"])[0]),
+        touched=touched_in(body),
         source=source,
-        work=work_of(opened(params["jaxpr"])[0]),
+        work=work_of(body),
         dims_below=_dims_below([n for o in operands for n in o.dims]),
         **barrier_of(params.get("compiler_params")),
     )
-    kernel = _with_known_inputs(kernel, given_inputs, known)
+    kernel = _with_known_inputs(kernel, given[grid.bounds + len(tables) :], known)
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
@@ -148,6 +106,97 @@ def kernel_of(
     if kernel.platform != "tpu":
         return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
     return with_body(params["jaxpr"], placed(kernel, axes))
+
+
+@dataclass(frozen=True, slots=True)
+class _TracedGrid:
+    """The grid of a call.
+
+    extents, names: of each dimension.  vmapped: those of a batch.  bounds: how many extents are operands of the call,
+    before all others.  runtime: the names of the extents that only data say.  most: the largest value of some of them.
+    """
+
+    extents: tuple[Extent, ...]
+    names: tuple[str, ...]
+    vmapped: tuple[int, ...]
+    bounds: int
+    runtime: tuple[str, ...]
+    most: tuple[tuple[str, int], ...]
+
+    @property
+    def counted(self) -> list[int]:
+        """The dimensions of the kernel itself: of a batched call index maps count their axes without the batch's."""
+        return [k for k in range(len(self.extents)) if k not in self.vmapped]
+
+
+def _grid_of(
+    params: Params,
+    given: Sequence[JaxAtom],
+    known: Callable[[JaxAtom], tuple[int, ...] | None],
+    beside: Sequence[JaxEquation],
+) -> _TracedGrid:
+    """The grid; parameters as of `kernel_of`."""
+    mapping = params["grid_mapping"]
+    count = len(mapping.grid)
+    vmapped = tuple(int(k) for k in getattr(mapping, "vmapped_dims", ()) or ())
+    counted = [k for k in range(count) if k not in vmapped]
+    named = {k: f"grid{counted.index(k)}" if k in counted else f"vmap{k}" for k in range(count)}
+    # the dynamic bounds of the grid come first among the operands
+    dynamic = [k for k, n in enumerate(mapping.grid) if type(n) is not int]
+    bounds = dict(zip(dynamic, given, strict=False))
+    computed = {k: _extent(atom, known, beside) for k, atom in bounds.items()}
+    runtime = tuple(named[k] for k in dynamic if computed.get(k) is None)
+    extents = tuple(
+        n if type(n) is int else symbol(named[k]) if (extent := computed.get(k)) is None else extent
+        for k, n in enumerate(mapping.grid)
+    )
+    ranges = {k: range_of(atom, beside) for k, atom in bounds.items() if named[k] in runtime}
+    most = tuple((named[k], ends[1]) for k, ends in ranges.items() if ends is not None and ends[1] > 0)
+    return _TracedGrid(extents, tuple(f"g{k}" for k in range(count)), vmapped, len(dynamic), runtime, most)
+
+
+def _tables_of(
+    params: Params, given: Sequence[JaxAtom], known: Callable[[JaxAtom], tuple[int, ...] | None]
+) -> list[Table]:
+    """The scalar prefetch operands. given: the operands of the call from the first of them on."""
+    mapping = params["grid_mapping"]
+    count = mapping.num_index_operands
+    avals = list(mapping.index_map_avals)[len(mapping.grid) :][:count]
+    # an operand that the body may store to has the code's entries at first only
+    changed = _stored_to(opened(params["jaxpr"])[0])
+    shared = {int(a) for a, _ in params.get("input_output_aliases") or ()}
+    tables = []
+    for k, (aval, atom) in enumerate(zip(avals, [*given[:count], *[None] * count], strict=False)):
+        table = table_of(f"prefetch{k}", aval)
+        tables.append(table if k in shared or str(aval) in changed else _known(table, atom, known))
+    return tables
+
+
+def _operands_of(
+    params: Params, grid: _TracedGrid, tables: Sequence[Table], live: Sequence[bool], given: Sequence[JaxAtom]
+) -> list[Operand]:
+    """The inputs and the outputs. live, given: as of `kernel_of`."""
+    mapping = params["grid_mapping"]
+    arguments: list[Any] = [Term("name", n) for n in grid.names] + [TableReference(t.name) for t in tables]
+    extents, names = [grid.extents[k] for k in grid.counted], [grid.names[k] for k in grid.counted]
+    moved = pipelined(params["jaxpr"])
+    operands = []
+    for k, block in enumerate(mapping.block_mappings):
+        role, position = ("in", k) if k < mapping.num_inputs else ("out", k - mapping.num_inputs)
+        used = role == "in" or position >= len(live) or live[position]
+        operand = _operand(block, role, position, arguments, extents, names, used)
+        operands.append(operand if operand.windowed else replace(operand, pipelined=len(tables) + k in moved))
+    return _same(operands, list(given)[len(given) - mapping.num_inputs :] if given else [])
+
+
+def _semantics_of(params: Params, grid: _TracedGrid) -> tuple[str, ...]:
+    """The word for each dimension of the grid; those of a batch are parallel."""
+    said = getattr(params.get("compiler_params"), "dimension_semantics", None) or ()
+    semantics = tuple(_word(w) for w in said)
+    if not grid.vmapped or not semantics or len(semantics) != len(grid.counted):
+        return semantics
+    rest = iter(semantics)
+    return tuple("parallel" if k in grid.vmapped else next(rest) for k in range(len(grid.extents)))
 
 
 def _extent(
