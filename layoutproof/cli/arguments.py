@@ -17,6 +17,9 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import write_whole as write_whole
 from layoutproof.core.visible import json_text, visible_lines
 
+if TYPE_CHECKING:
+    from layoutproof.core.finding import Answer
+
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 no_trace_flag = click.option(
     "--no-trace",
@@ -278,6 +281,16 @@ def say(text: str, styles: Sequence[tuple[str, str]] = VERDICTS, *, err: bool = 
     for pattern, style in styles:
         styled.highlight_regex(pattern, style)
     Console(highlight=False, soft_wrap=True, force_terminal=True, no_color=False, color_system="standard").print(styled)
+
+
+def show_answer(answer: Answer, written: list[str], as_json: bool, styles: Sequence[tuple[str, str]] = VERDICTS) -> int:
+    """A command's answer with the files that it wrote, as text or as JSON; gives the exit code. styles: as of `say`."""
+    if as_json:
+        return print_json(with_files(answer.as_dict(), written))
+    say(str(answer), styles)
+    if written:
+        say(f"\nwritten: {', '.join(written)}")
+    return answer.exit_code
 
 
 def say_drawn(text: str, color: bool) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from layoutproof.cli.arguments import VERDICTS, print_json, say, waiting, with_files, write_whole
+from layoutproof.cli.arguments import VERDICTS, show_answer, waiting, write_whole
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.amounts import amount
@@ -89,12 +89,7 @@ def _show(answer: Sweep, options: SweepOptions, written: list[str], as_json: boo
     if options.svg is not None:
         write_whole(options.svg, answer.svg().encode())
         written.append(str(options.svg))
-    if as_json:
-        return print_json(with_files(answer.as_dict(), written))
-    say(str(answer), _STYLES)
-    if written:
-        say(f"\nwritten: {', '.join(written)}")
-    return answer.exit_code
+    return show_answer(answer, written, as_json, _STYLES)
 
 
 def _write(folder: Path, number: int, made: Made) -> list[str]:

@@ -18,10 +18,8 @@ from layoutproof.cli.arguments import (
     complete_target,
     json_flag,
     no_cache_flag,
-    print_json,
-    say,
+    show_answer,
     waiting,
-    with_files,
     write_whole,
 )
 from layoutproof.cli.sweeping import SweepOptions, run_sweep
@@ -193,12 +191,7 @@ def command(
             top,
         )
     written = [] if output is None else _write(output, answer)
-    if as_json:
-        return print_json(with_files(answer.as_dict(), written))
-    say(str(answer), _STYLES)
-    if written:
-        say(f"\nwritten: {', '.join(written)}")
-    return answer.exit_code
+    return show_answer(answer, written, as_json, _STYLES)
 
 
 def _progress(asked: Asked, what: str) -> None:
