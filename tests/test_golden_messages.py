@@ -6,7 +6,9 @@ import importlib
 
 import pytest
 
-from layoutproof.core.message import Template
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import Message, Template
+from layoutproof.layouts import axe
 from tests.golden_messages import PAGE, page
 from tests.imports import sources
 
@@ -24,3 +26,12 @@ def test_one_id_has_one_template() -> None:
     ids = [each.id for module in modules for each in vars(module).values() if isinstance(each, Template)]
     assert len(ids) > 300
     assert sorted(ids) == sorted(set(ids))
+
+
+def test_what_str_gives_of_an_error_is_a_plain_text() -> None:
+    """pytest-xdist sends it to another process and takes nothing else; the problem itself keeps its id."""
+    with pytest.raises(LayoutError) as raised:
+        axe.read("")
+    assert type(str(raised.value)) is str
+    assert type(str(raised.value.problem)) is str
+    assert isinstance(raised.value.problem, Message)

@@ -33,8 +33,9 @@ class Message(str):
         made.id, made.figures = id, figures
         return made
 
-    def __str__(self) -> Message:
-        return self
+    def __str__(self) -> str:
+        # pytest sends what str gives of an exception to other processes, and pytest-xdist takes plain texts only
+        return str.__str__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Message, (str.__str__(self), self.id, {name: _plain(value) for name, value in self.figures.items()}))
