@@ -120,6 +120,16 @@ def version(library: str = "") -> str:
     return f"libtpu {number(library)}".strip()
 
 
+def topology_name(chip: str, extents: str) -> str:
+    """The compiler's own name of a topology. chip: that of one chip.
+
+    >>> topology_name("v4:1x1x1", "2x2"), topology_name("v5e:1x1", "4x8")
+    ('v4:2x2x1', 'v5e:4x8')
+    """
+    kind, _, single = chip.partition(":")
+    return f"{kind}:{extents}{'x1' * (single.count('x') - extents.count('x'))}"
+
+
 def device(topology: str, **options: object) -> Device:
     """One chip of a topology, by the compiler's own name for it, as JAX has devices. In a process of its own only."""
     from jax.experimental.topologies import get_topology_desc

@@ -150,9 +150,8 @@ def devices(generation: str) -> float:
     """The devices of each chip of a described topology of 2x2 chips."""
     from jax.experimental.topologies import get_topology_desc
 
-    name, _, chip = CHIPS[generation].topology.partition(":")
-    extents = [2, 2, *[1] * (chip.count("x") - 1)]
-    described = get_topology_desc(platform="tpu", topology_name=f"{name}:{'x'.join(map(str, extents))}")
+    name = libtpu.topology_name(CHIPS[generation].topology, "2x2")
+    described = get_topology_desc(platform="tpu", topology_name=name)
     return len(described.devices) / 4
 
 

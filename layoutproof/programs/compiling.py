@@ -409,15 +409,13 @@ def _devices(target: str, topology: str) -> list[Device]:
     chip = CHIPS[target].topology
     if not topology:
         return [libtpu.device(chip)]
-    kind, _, single = chip.partition(":")
-    extents = topology.split("x") + ["1"] * (single.count("x") - topology.count("x"))
+    name = libtpu.topology_name(chip, topology)
     try:
-        name = f"{kind}:{'x'.join(extents)}"
         try:
             return list(get_topology_desc(platform="tpu", topology_name=name).devices)
         except Exception:
             # less than a host, or no multiple of one: as if the whole were one host
-            bounds = (*map(int, extents), 1, 1)[:3]
+            bounds = (*map(int, name.partition(":")[2].split("x")), 1, 1)[:3]
             return list(get_topology_desc(platform="tpu", topology_name=name, chips_per_host_bounds=bounds).devices)
     except Exception as error:
         raise LayoutError(f"no topology {topology} of {target}: {shorten(str(error), 200)}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import reduce
 
 import islpy as isl
@@ -57,7 +58,7 @@ def decide(claim: Claim, effort: float = 1) -> Point | None:
 
 def proves(claim: Claim, effort: float = 1) -> bool:
     """Whether there is no violation. As `decide`, without a search for the smallest one, which can take most of it."""
-    with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
+    with _at_effort(effort) as run:
         _, bad = _violated(claim, {}, run)
         return bool(run(bad.is_empty))
 
@@ -71,8 +72,12 @@ def growing(claim: Claim, effort: float = 1) -> Point:
 
 
 def _within_budget(claim: Claim, known: Mapping[str, int], effort: float) -> Point | None:
-    with steps(int(BUDGET * effort), int(CALL * max(1, effort))) as run:
+    with _at_effort(effort) as run:
         return _decide(claim, known, run)
+
+
+def _at_effort(effort: float) -> AbstractContextManager[Steps]:
+    return steps(int(BUDGET * effort), int(CALL * max(1, effort)))
 
 
 def _decide(claim: Claim, known: Mapping[str, int], run: Steps) -> Point | None:
