@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import z3
 
+from layoutproof.core import budget as steps_of
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import NotSmallest, Undecided
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.index_map import row_major
 from layoutproof.core.size import symbol
 from layoutproof.solvers import brute, smt
-from layoutproof.solvers.smt.minimum import Search
+from layoutproof.solvers.smt.minimum import Search, _smallest_of
 from tests.solvers.claims import (
     M,
     N,
@@ -329,3 +330,26 @@ def test_a_context_that_ctrl_c_left_half_made_says_nothing(monkeypatch: pytest.M
         Session()
     gc.collect()
     assert said == []
+
+
+def test_a_search_is_done_once_and_takes_its_steps_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal formulas have their smallest solution at hand; where steps end before it would, they end again."""
+    looked: list[object] = []
+    least = Search._least
+    monkeypatch.setattr(Search, "_least", lambda self, *given: looked.append(given[1]) or least(self, *given))
+    claim, smallest = injective(flattened(tiled((N, M), short=1))), {"sizes": (9, 1), "first": (0, 0), "second": (8, 0)}
+    _smallest_of.cache_clear()
+    taken, searched = [], []
+    for _ in range(2):
+        with steps_of.budget(1_000_000) as mine:
+            assert smt.decide(claim) == smallest
+        taken.append(mine.steps - mine.left)
+        searched.append(len(looked))
+    assert taken[0] == taken[1]
+    assert searched[0] == searched[1] > 0
+    outcomes = []
+    for steps in (taken[0] - 400, taken[0]):
+        with steps_of.budget(steps):
+            outcomes.append(answer_or_reason(smt, claim))
+    assert outcomes[0] != outcomes[1] == smallest
+    assert len(looked) > searched[1]

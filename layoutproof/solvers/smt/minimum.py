@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.core.budget import most, spend
+from layoutproof.core.budget import left, most, spend
 from layoutproof.core.errors import BudgetExceeded, Undecided, Unsupported
 from layoutproof.solvers.smt.library import z3
 from layoutproof.solvers.smt.session import MEMORY, Session
@@ -62,7 +65,12 @@ class Search:
         return bool(answer == z3.sat)
 
     def _spent(self) -> int:
-        return next((int(value) for key, value in self.solver.statistics() if key == "rlimit count"), 0)
+        # the counter is among the last of a dozen, and z3's own iteration makes a value of each
+        found, context = self.solver.statistics(), self.session.context.ref()
+        for k in reversed(range(len(found))):
+            if z3.Z3_stats_get_key(context, found.stats, k) == "rlimit count":
+                return int(z3.Z3_stats_get_uint_value(context, found.stats, k))
+        return 0
 
     def value(self, term: ExprRef) -> int:
         """The value of `term` in the latest solution."""
@@ -72,8 +80,29 @@ class Search:
     def smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], Any]) -> list[int]:
         """The lexicographically smallest values of `terms` that can hold; something can, and none is negative.
 
-        Raises NotShown with the solution at hand when the budget does not suffice to show one the smallest.
+        Raises NotShown with the solution at hand when the budget does not suffice to show one the smallest. A search
+        that was done before is not done again. It takes the same steps: an answer does not depend on what else was
+        asked.
         """
+        before = left()
+        if before is None:
+            return self._smallest(terms, at_most)
+        asked = _Asked(self._formulas(terms), self.left, [(self, terms, at_most)])
+        values, steps = _smallest_of(asked)
+        if not asked.searches:
+            return list(values)
+        if steps > before:
+            # where the budget ends, and with which values at hand, only the search itself says
+            return self._smallest(terms, at_most)
+        spend(steps)
+        return list(values)
+
+    def _formulas(self, terms: Sequence[ExprRef]) -> str:
+        """All that the search depends on: what was added, and the terms in order."""
+        said = "\n".join([self.solver.sexpr(), *(term.sexpr() for term in terms)])
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def _smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], Any]) -> list[int]:
         values = [self.value(term) for term in terms]
         for k, term in enumerate(terms):
             try:
@@ -98,6 +127,28 @@ class Search:
                 else:
                     low = middle
         return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A search for the smallest solution, equal to another one of the same formulas with as many steps left.
+
+    searches: the search itself, taken out by who does it: what is kept of a question holds nothing of z3's.
+    """
+
+    formulas: str
+    left: int
+    searches: list[tuple[Search, Sequence[ExprRef], Callable[[Any, int], Any]]] = field(compare=False)
+
+
+@lru_cache(maxsize=4096)
+def _smallest_of(asked: _Asked) -> tuple[tuple[int, ...], int]:
+    """The smallest solution, and the steps that it took. What raises is not kept."""
+    search, terms, at_most = asked.searches.pop()
+    # steps are counted here: who asks has a budget
+    before = left() or 0
+    values = search._smallest(terms, at_most)
+    return tuple(values), before - (left() or 0)
 
 
 def searching(session: Session, assumed: list[BoolRef], violated: BoolRef, solver: Solver, budget: int) -> Search:
