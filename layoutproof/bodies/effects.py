@@ -46,7 +46,8 @@ class BodyReference:
     that programs of a cluster share, the axis along which each arrival counts for all, and each of them has to arrive
     so often.  in_order: of a
     semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
-    may be left.
+    may be left.  tilings: of shared memory of a GPU, the tiles in which its last dimensions lie, in elements, as its
+    transforms have them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
     """
 
     name: str
@@ -60,6 +61,8 @@ class BodyReference:
     arrivals: int = 0
     across: str = ""
     in_order: bool = False
+    tilings: tuple[tuple[int, ...], ...] = ()
+    swizzle: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

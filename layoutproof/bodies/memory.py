@@ -478,11 +478,16 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
     """Memory that the body allocates. transforms: through which it sees it. An accumulator of a GPU holds zeros."""
     memory = aval.memory
     dims = dims_of(aval)
+    tilings: list[tuple[int, ...]] = []
+    swizzle = 0
     for transform in transforms:
         if not isinstance(transform, Other) or transform.kind not in PLACES:
             raise UnsupportedOp(f"memory through {named(transform)}")
         if transform.kind == "UntilingTransform":
-            dims = _untiled(dims, tuple(map(int, transform.parts["tiling"])))
+            tilings.append(tuple(map(int, transform.parts["tiling"])))
+            dims = _untiled(dims, tilings[-1])
+        else:
+            swizzle = int(transform.parts["swizzle"])
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = element_type(aval.dtype)
@@ -502,6 +507,8 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         pipeline=pipeline,
         arrivals=arrivals,
         across=axes[0] if one_axis else "",
+        tilings=tuple(tilings),
+        swizzle=swizzle,
     )
     on.references.append(found)
     if memory == "regs":

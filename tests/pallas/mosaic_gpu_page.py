@@ -55,6 +55,7 @@ layoutproof kernels ops.py:matmul --args "f16[512,256], f16[256,512]" --target m
 | is nothing read before the copy into it was waited for, nothing overwritten that a copy or an MMA may still read; has each wait its arrivals, does no phase end unseen | `dma_order` |
 | is shared memory written before it is read | `initialised`, `undefined_values` |
 | is what threads store committed before a copy or an MMA reads it | `commit_smem` |
+| can TMA do each copy: box, alignment, tiles and swizzle | `tma_box` |
 | does what the body allocates fit into 227 KiB (H100, H200, B200) | `memory_budget`, with `--target mosaic_gpu` |
 
 Of a kernel of one thread this is asked of all programs and turns by terms. Threads, and the programs of a cluster, are run: the events of each in order, for one program of each class whose
@@ -74,7 +75,7 @@ Refused by its name, so that the answer is unknown and the exit code 3:
 - Tensor memory: `TMEM`, `tcgen05_mma`, `tcgen05_commit_arrive`, `async_load_tmem`, `async_store_tmem`, and warps (`core_map` over a `WarpMesh`), `dynamic_scheduling_loop`, `inline_mgpu`.
 - `wgmma_accumulator_store`, a load of an accumulator that leaves MMAs running, `RefUnion`, `unsafe_no_auto_barriers`.
 
-Not asked: a copy into memory to which threads have stored before, with no commit between; alignments and box sizes of TMA, whether a swizzle and a tile suit an MMA, registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
+Not asked: a copy into memory to which threads have stored before, with no commit between; whether a swizzle and a tile suit an MMA, registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
 `plgpu.CompilerParams`, whose body is not read.
 
 ## Pairs

@@ -77,7 +77,7 @@ class Search:
         number = self.solution.eval(term, model_completion=True)
         return int(number.as_long())
 
-    def smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], Any]) -> list[int]:
+    def smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], object]) -> list[int]:
         """The lexicographically smallest values of `terms` that can hold; something can, and none is negative.
 
         Raises NotShown with the solution at hand when the budget does not suffice to show one the smallest. A search
@@ -102,7 +102,7 @@ class Search:
         said = "\n".join([self.solver.sexpr(), *(term.sexpr() for term in terms)])
         return hashlib.sha256(said.encode()).hexdigest()
 
-    def _smallest(self, terms: Sequence[ExprRef], at_most: Callable[[Any, int], Any]) -> list[int]:
+    def _smallest(self, terms: Sequence[ExprRef], at_most: Callable[[object, int], object]) -> list[int]:
         values = [self.value(term) for term in terms]
         for k, term in enumerate(terms):
             try:
@@ -138,7 +138,7 @@ class _Asked:
 
     formulas: str
     left: int
-    searches: list[tuple[Search, Sequence[ExprRef], Callable[[Any, int], Any]]] = field(compare=False)
+    searches: list[tuple[Search, Sequence[ExprRef], Callable[[object, int], object]]] = field(compare=False)
 
 
 @lru_cache(maxsize=4096)
