@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.kernel.kernel import Kernel
 from layoutproof.searching.answer import shown_order
 from layoutproof.searching.branch import Candidate, Progress
 from layoutproof.searching.certificate import Certificate
@@ -25,7 +26,6 @@ from layoutproof.searching.problem import UNDECIDED, Problem
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
     from layoutproof.searching.compiler_stage import Report
-    from layoutproof.searching.traced import TracedCandidate
 
 EVERYTHING = 1 << 200
 """A cost that every candidate is below."""
@@ -56,6 +56,34 @@ class BoundedBoxes:
     aside: bool = False
     legal: Checker | None = field(default=None, repr=False)
     passed: Mapping[tuple[int, ...], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCandidate:
+    """One candidate. figures: sums over its kernels, but vmem of the largest.
+
+    limit: the bottleneck of the slowest kernel, as of `cost.limit_of`.
+    uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
+    body: the unknowns of its kernels' bodies; () before they were asked.
+    traced: whether it was traced itself; otherwise its kernels have no bodies, and it is not shown.
+    compiled: the compiler's answer on it; () before it was asked.
+    """
+
+    values: Mapping[str, int]
+    kernels: tuple[Kernel, ...]
+    cost: int
+    figures: Mapping[str, int]
+    limit: str
+    uncounted: tuple[str, ...]
+    read: bool
+    body: tuple[str, ...] = ()
+    traced: bool = True
+    compiled: Report = ()
+
+    @property
+    def candidate(self) -> Candidate:
+        """The same as it is shown, with the figures of its one shape."""
+        return Candidate(self.values, self.cost, (self.figures,), (self.limit,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,14 +31,14 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled, Work
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.pallas.memory_needed import memory_needed
 from layoutproof.searching.alike import Candidates, Contradicted, Kernels, same
-from layoutproof.searching.branch import DIVIDES, Candidate
+from layoutproof.searching.branch import DIVIDES
 from layoutproof.searching.compiled import CompilerReply
 from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, order, words
 from layoutproof.searching.cost import FIGURES, CostModel, limit_of
 from layoutproof.searching.legal import MEMORY, PARTIAL, against
 from layoutproof.searching.machines import machine
 from layoutproof.searching.problem import Problem
-from layoutproof.searching.tilings import Enumerated, Tilings
+from layoutproof.searching.tilings import Enumerated, Tilings, TracedCandidate
 
 MOST = 4096
 """Candidates that are looked at, at effort 1 (about 10 ms each where it is traced, 0.3 ms where it is not)."""
@@ -57,34 +57,6 @@ COMPILER = "the compiler: "
 
 AT_ONCE = 16
 """Legal candidates that the compiler is asked about at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class TracedCandidate:
-    """One candidate. figures: sums over its kernels, but vmem of the largest.
-
-    limit: the bottleneck of the slowest kernel, as of `cost.limit_of`.
-    uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
-    body: the unknowns of its kernels' bodies; () before they were asked.
-    traced: whether it was traced itself; otherwise its kernels have no bodies, and it is not shown.
-    compiled: the compiler's answer on it; () before it was asked.
-    """
-
-    values: Mapping[str, int]
-    kernels: tuple[Kernel, ...]
-    cost: int
-    figures: Mapping[str, int]
-    limit: str
-    uncounted: tuple[str, ...]
-    read: bool
-    body: tuple[str, ...] = ()
-    traced: bool = True
-    compiled: Report = ()
-
-    @property
-    def candidate(self) -> Candidate:
-        """The same as it is shown, with the figures of its one shape."""
-        return Candidate(self.values, self.cost, (self.figures,), (self.limit,))
 
 
 def search_traced(problem: Problem, best: int = 1, effort: int = 1) -> Tilings:

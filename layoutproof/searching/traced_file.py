@@ -19,7 +19,7 @@ from layoutproof.searching.compiler_stage import Report, reports
 from layoutproof.searching.document import at, at_key, beside
 from layoutproof.searching.problem import Confirm, Problem, TracedFunction, WeightedSizes
 from layoutproof.searching.search_model import TraceSearch
-from layoutproof.searching.traced import TracedCandidate
+from layoutproof.searching.tilings import TracedCandidate
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 
