@@ -15,11 +15,11 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.searching.alike import Trace
 from layoutproof.searching.cost import CostModel
 from layoutproof.searching.machines import Headroom, of_body
 
 if TYPE_CHECKING:
+    from layoutproof.searching.alike import Trace
     from layoutproof.searching.compiler_stage import Report
 
 Confirm = Callable[..., "Sequence[Report]"]
