@@ -27,7 +27,8 @@ import yaml
 from layoutproof.searching.infeasible import infeasible_subset
 from layoutproof.searching.problem import Problem, WeightedSizes
 from layoutproof.searching.read import load, read_problem
-from layoutproof.searching.solve import Tilings, solve
+from layoutproof.searching.solve import solve
+from layoutproof.searching.tilings import Tilings
 from layoutproof.specs.positions import read_yaml
 
 SPECS = Path(__file__).resolve().parent.parent / "specs" / "search"
@@ -80,9 +81,11 @@ def timed(problem: Problem, times: int = 3) -> tuple[float, Tilings]:
 def measure(what: str, problem: Problem, times: int = 3) -> float:
     """Searches, prints one line, and returns the seconds."""
     seconds, answer = timed(problem, times)
-    kind = "none" if answer.certificate is None else answer.certificate.kind
+    kind = "none" if answer.bounded.certificate is None else answer.bounded.certificate.kind
     said = answer.unknown or kind
-    print(f"{what:<24}{problem.count():>14} candidates{seconds:>8.2f} s  {answer.progress.boxes:>6} boxes  {said}")
+    print(
+        f"{what:<24}{problem.count():>14} candidates{seconds:>8.2f} s  {answer.bounded.progress.boxes:>6} boxes  {said}"
+    )
     return seconds
 
 
@@ -116,11 +119,9 @@ def compiled(count: int) -> None:
             document, file = kernel(name, sizes, None, target)
             problem = read_problem(read_yaml(yaml.safe_dump(document, sort_keys=False), file), file)
             answer = solve(problem, best=1)
-            word = [one.word for one in asked(answer.problem, answer.progress.found, estimate=False)] or [
-                "nothing is legal"
-            ]
+            word = [one.word for one in asked(answer.problem, answer.found, estimate=False)] or ["nothing is legal"]
             said[target, word[0]] += 1
-            first = [one.values for one in answer.progress.found]
+            first = [one.values for one in answer.found]
             print(f"{name:<18}{target}  {sizes}  {first}  {word[0]}", flush=True)
     print("; ".join(f"{target}: {word} {many}" for (target, word), many in sorted(said.items())))
 
@@ -155,7 +156,7 @@ def neighbours(target: str) -> None:
 def traced(side: int) -> None:
     """Traced searches by terms, and with every candidate traced, in this process: CPU seconds, and one answer."""
     from layoutproof.searching import alike
-    from layoutproof.searching.traced_file import answer, read
+    from layoutproof.searching.traced_file import read
 
     file = (SPECS / "traced_matmul.yaml").as_posix()
     text = Path(file).read_text()
@@ -170,16 +171,16 @@ def traced(side: int) -> None:
         text += f"tune: {{rows: {rows}, columns: {columns}}}\n"
         problems[name] = read(read_yaml(text, beside), beside)
     problems |= {name: read(SPECS / f"{name}.yaml") for name in ("traced_matmul", "traced_flash")}
-    answer(problems["traced_matmul"])  # what is imported is not counted
+    solve(problems["traced_matmul"], 3)  # what is imported is not counted
     few = alike.FEW
     for what, problem in problems.items():
         seconds, answers = [], []
         for alike.FEW in (few, 10**9):
             start = time.process_time()
-            answers.append(answer(problem))
+            answers.append(solve(problem, 3))
             seconds.append(time.process_time() - start)
-        found = [[(one.values, one.cost, one.figures) for one in a.result.found] for a in answers]
-        rows = [a.result for a in answers]
+        found = [[(one.values, one.cost, one.figures) for one in a.found] for a in answers]
+        rows = [a.enumerated for a in answers]
         print(
             f"{what:<20}{rows[0].looked_at:>6} candidates  {rows[0].traced:>4} traced {seconds[0]:>7.2f} s"
             f"  all traced {seconds[1]:>7.2f} s  {seconds[1] / seconds[0]:>5.1f} times"

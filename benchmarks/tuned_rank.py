@@ -138,7 +138,7 @@ def rank(problem: Problem, values: Mapping[str, int]) -> Rank:
             raise LayoutError(f"{name} = {values.get(name)} is no candidate of this problem")
     if problem.count() > MOST:
         raise BudgetExceeded(f"{problem.count()} candidates; at most {MOST} are priced at once")
-    walked = [one.operand.name for one in problem.model.traffic if not one.straight]
+    walked = [one.operand.name for one in problem.declared.model.traffic if not one.straight]
     if walked:
         raise Unsupported(f"{', '.join(walked)}: the bytes of their index maps have no closed form")
     own = candidate(problem, values)

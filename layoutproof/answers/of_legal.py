@@ -11,9 +11,9 @@ from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.searching.alike import Kernels
 from layoutproof.searching.configurations import Legal, numbered
+from layoutproof.searching.problem import Problem, TracedFunction
 from layoutproof.searching.ranges import domain
 from layoutproof.searching.ready import values_of
-from layoutproof.searching.traced import TracedProblem
 from layoutproof.searching.traced_file import passed
 
 
@@ -78,8 +78,8 @@ def legal(
         return found
 
     name = getattr(function, "__name__", "the function") if callable(function) else function
-    problem = TracedProblem(
-        name=name, variables=values, trace=trace, target=chip, compiler=compiler, headroom=None, partial=True
+    problem = Problem(
+        name=name, variables=values, target=chip, kernels=TracedFunction(trace), compiler=compiler, headroom=None
     )
     return Legal(parameters=values, problem=problem, target=rules, where=held)
 

@@ -1,6 +1,6 @@
 """The answer to a search for tilings, of a declared kernel or of a traced function: rows, and what is proved of them.
 
-`declared_answer` and `traced_answer` make one from what their search found; `tilings_text` and `tilings_json` show it.
+`tilings_answer` makes one from what a search found; `tilings_text` and `tilings_json` show it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from layoutproof.searching.infeasible import InfeasibleSubset
 from layoutproof.searching.legal import Partial
 from layoutproof.searching.pareto import Front
 from layoutproof.searching.presolve import Removed
-from layoutproof.searching.problem import TilingProblem
+from layoutproof.searching.problem import Problem
 
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
@@ -90,15 +90,15 @@ class TilingAnswer:
     model: the assumptions of the cost, in words.
     """
 
-    problem: TilingProblem
+    problem: Problem
     verdict: Verdict
     reason: str
     candidates: int
     rows: tuple[Tiling, ...]
-    proof: tuple[Line, ...]
-    certificate: CertificateEntry | None
-    model: tuple[Line, ...]
-    others: Others
+    proof: tuple[Line, ...] = ()
+    certificate: CertificateEntry | None = None
+    model: tuple[Line, ...] = ()
+    others: Others = field(default_factory=Others)
     examined: str = ""
     details: tuple[Line, ...] = ()
     compute: str = ""

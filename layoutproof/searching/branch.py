@@ -151,7 +151,7 @@ def candidate(problem: Problem, values: Mapping[str, int]) -> Candidate:
     rows = []
     for shape in problem.shapes:
         rows.append(problem.figures(shape, values, INTS))
-    limits = tuple(limit_of(row, problem.machine) for row in rows)
+    limits = tuple(limit_of(row, problem.declared.model.machine) for row in rows)
     return Candidate(dict(values), cost_of(problem, values, rows, INTS), tuple(rows), limits)
 
 

@@ -96,14 +96,15 @@ def asked(
     """
     said = {tuple(one.values.values()): one for one in known}
     new = [one.values for one in found if tuple(one.values.values()) not in said]
+    body = problem.declared.body
     try:
-        rule = None if problem.body is None else _rule(problem.body, Path(problem.source).parent)
+        rule = None if body is None else _rule(body, Path(problem.source).parent)
         questions = [partial(_questions, problem, values, estimate, rule) for values in new]
         told = reports(questions, len(new), progress, learned)
     except Undecided as undecided:
         return tuple(CompilerReply(one.values, unasked=str(undecided)) for one in found)
     for values, report in zip(new, told, strict=True):
-        said[tuple(values.values())] = CompilerReply(values, report, stand_in=not problem.body)
+        said[tuple(values.values())] = CompilerReply(values, report, stand_in=not body)
     return tuple(said[tuple(one.values.values())] for one in found)
 
 
@@ -127,14 +128,16 @@ def _questions(
         except LayoutError as error:
             raised = error.problem.removeprefix(_RAISED)
             if raised == error.problem or _OWN_FAULT.match(raised):
-                why = f"{problem.body or problem.name} cannot be traced: {raised}"
+                why = f"{problem.declared.body or problem.name} cannot be traced: {raised}"
                 raise LayoutError(why, file=error.file or problem.source, line=error.line) from None
             found.append(Compiled(kernel.name, problem.target, refused=BODY_RAISED + shorten(raised, 300)))
             continue
         if isinstance(call, Unmodelled):
             found.append(Compiled(kernel.name, problem.target, problem=call.reason))
             continue
-        found.append(question(CALL, args, kwargs, call, 0, problem.target, estimate and problem.body is not None))
+        found.append(
+            question(CALL, args, kwargs, call, 0, problem.target, estimate and problem.declared.body is not None)
+        )
     return found
 
 
@@ -147,7 +150,7 @@ def _arguments(
     args = [array_text(f"{'s' if table.signed else 'u'}{table.bits}", table.dims) for table in kernel.tables]
     args += [array_text(operand.dtype, operand.dims) for operand in kernel.inputs]
     named = {**shape.sizes, **values}
-    return args, {"mapping": mapping_of(kernel), "body": problem.body or "", "named": named, "rule": rule}
+    return args, {"mapping": mapping_of(kernel), "body": problem.declared.body or "", "named": named, "rule": rule}
 
 
 def answers_of(told: CompilerReply) -> tuple[CompilerAnswer, ...]:

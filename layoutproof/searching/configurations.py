@@ -29,7 +29,8 @@ from layoutproof.pallas.judge import GRID, conditions_of, judge
 from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
-from layoutproof.searching.traced import FUNCTION, Prices, TracedProblem, kept_free, priced, prices
+from layoutproof.searching.problem import Problem
+from layoutproof.searching.traced import FUNCTION, Prices, priced, prices
 
 FIRST = ("grid_positive", "block_shape", "legal_for_target", "element_alignment")
 """Asked first: they cost least, and refuse most."""
@@ -144,7 +145,7 @@ class Legal:
     """
 
     parameters: Mapping[str, tuple[int, ...]]
-    problem: TracedProblem
+    problem: Problem
     target: KernelTarget
     where: tuple[str, ...] = ()
     _seen: list[Candidates] = field(default_factory=list, repr=False)
@@ -228,10 +229,10 @@ class Legal:
     @property
     def _candidates(self) -> Candidates:
         if not self._seen:
-            self._seen.append(Candidates(self.problem.trace, self.problem.count()))
+            self._seen.append(Candidates(self.problem.traced.trace, self.problem.count()))
         elif self._seen[0].contradicted and not self._seen[0].stopped:
             # the function looks at something else than its arguments: nothing that terms said holds
-            self._seen[0] = Candidates(self.problem.trace, self.problem.count(), contradicted=True, stopped=True)
+            self._seen[0] = Candidates(self.problem.traced.trace, self.problem.count(), contradicted=True, stopped=True)
             self._told.clear()
         return self._seen[0]
 
@@ -362,7 +363,7 @@ class Legal:
         kernel, use = one.kernel, next((use for use in one.uses if use.name == "VMEM"), None)
         if one.unknown or use is None or isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
             return one.unknown
-        kept = kept_free(self.problem, kernel)
+        kept = self.problem.kept_free(kernel)
         takes = f"VMEM: windows and scratch take {use.used} of {use.limit} bytes"
         if 100 * use.used > use.limit * (100 - kept.percent):
             share = f"more than {100 - kept.percent} % of the limit, and registers that spill need room too"

@@ -47,7 +47,7 @@ def search_kind(root: Node, file: str) -> str:
 
 
 def problem_of(root: Node, file: str) -> Any:
-    """The Problem, TracedProblem or ArraysProblem of a document, by `search_kind`.
+    """The Problem or ArraysProblem of a document, by `search_kind`.
 
     LayoutError with the place for everything that is wrong with it.
     """
@@ -133,14 +133,10 @@ def answer(
             raise LayoutError("--pareto is for tilings of a declared kernel; here is none")
         if compiling and kind == "arrays":
             raise LayoutError("--compile is for tilings of kernels; here are none")
-        if kind == "kernel":
-            from layoutproof.searching.solve import solve
+        if kind == "arrays":
+            from layoutproof.searching import arrays_file
 
-            return Searched(solve(problem, best, effort, pareto, compiling, progress))
-        if kind == "trace":
-            from layoutproof.searching import traced_file
+            return arrays_file.answer(problem, best, effort)
+        from layoutproof.searching.solve import solve
 
-            return traced_file.answer(problem, best, effort, compiling, progress)
-        from layoutproof.searching import arrays_file
-
-        return arrays_file.answer(problem, best, effort)
+        return Searched(solve(problem, best, effort, pareto, compiling, progress))

@@ -76,7 +76,7 @@ def infeasible_subset(problem: Problem, effort: int = 1) -> InfeasibleSubset:
     if (VMEM,) in kept:
         enough = least_vmem(problem, [c for c in conditions if c != (VMEM,)], effort)
         # the headroom comes on top
-        enough = None if enough is None else ceil_div(enough * 100, 100 - problem.headroom.percent)
+        enough = None if enough is None else ceil_div(enough * 100, 100 - _kept(problem))
     return InfeasibleSubset(tuple(_words(problem, condition) for condition in kept), enough, complete)
 
 
@@ -118,7 +118,8 @@ def stated(problem: Problem) -> tuple[Condition, ...]:
     found += [("range", name, CAP) for name in open_ended]
     found += [] if problem.partial else [(WHOLE,)]
     found += [("constraint", text) for text in dict.fromkeys(c.text for c in problem.constraints)]
-    found += [(BUFFERS,)] if any(o.buffers != 1 and o.memory == "vmem" for o in problem.kernel.operands) else []
+    operands = problem.declared.kernel.operands
+    found += [(BUFFERS,)] if any(o.buffers != 1 and o.memory == "vmem" for o in operands) else []
     return (*found, (VMEM,))
 
 
@@ -317,15 +318,16 @@ def _relaxed(problem: Problem, kept: Sequence[Condition], domains: Domains | Non
                     domains[asked] = domain(left, problem.shapes) + (_beyond(name, left, problem) if further else ())
             known = known and asked in domains
             variables[name] = domains.get(asked, variables[name])
-    kernel = problem.kernel
+    declared = problem.declared
+    kernel = declared.kernel
     if (BUFFERS,) not in kept and (BUFFERS,) in stated(problem):
         kernel = replace(kernel, operands=tuple(replace(operand, buffers=1) for operand in kernel.operands))
     relaxed = replace(
         problem,
-        kernel=kernel,
+        kernels=replace(declared, model=replace(declared.model, kernel=kernel)),
         variables=variables,
         constraints=tuple(c for c in problem.constraints if ("constraint", c.text) in kept),
-        vmem=problem.vmem if (VMEM,) in kept else UNLIMITED,
+        limit=problem.limit if (VMEM,) in kept else UNLIMITED,
         partial=problem.partial or (WHOLE,) not in kept,
     )
     return relaxed, known
@@ -359,13 +361,18 @@ def _words(problem: Problem, condition: Condition) -> str:
             return _range_words(name, key, problem.ranges[name])
         case ("VMEM",):
             most = CHIPS[problem.target].vmem / 2**20
-            free = f"; {problem.headroom.percent}% of the limit is kept free" if problem.headroom.percent else ""
+            free = f"; {_kept(problem)}% of the limit is kept free" if _kept(problem) else ""
             return f"{problem.vmem / 2**20:.2f} MiB of VMEM ({problem.target} has {most:.2f}{free})"
         case ("legal",):
             return f"the rules of {problem.target}"
         case ("whole",):
             return "blocks that do not reach over an edge"
     return "double buffering"
+
+
+def _kept(problem: Problem) -> int:
+    """The percentage of VMEM that is kept free."""
+    return problem.kept_free(problem.declared.kernel).percent
 
 
 def _range_words(name: str, key: str, entry: Any) -> str:

@@ -18,7 +18,7 @@ from layoutproof.searching.branch import DIVIDES, Candidate, candidate, cost_of
 from layoutproof.searching.cost import FIGURES
 from layoutproof.searching.legal import Checker
 from layoutproof.searching.problem import UNDECIDED, Problem, broken
-from layoutproof.searching.solve import Tilings
+from layoutproof.searching.tilings import Tilings
 from layoutproof.searching.walk import FloatArrays
 
 MOST = 1 << 21
@@ -35,20 +35,21 @@ _HELD = frozenset({"vmem", "steps"})
 
 def others(answer: Tilings) -> Others:
     """The state of the candidates that an answer does not show."""
-    problem, progress, legal = answer.problem, answer.progress, answer.legal
+    problem, how = answer.problem, answer.bounded
+    progress, legal = how.progress, how.legal
     if legal is None:
         return Others()
     found = {tuple(one.values.values()) for one in progress.found}
     reasons, at = _removed(answer)
     aside: list[Candidate] = []
     many = 0
-    if not (progress.found or answer.aside) and progress.complete:
+    if not (progress.found or how.aside) and progress.complete:
         # nothing is feasible, and the search says of each what refuses it
         reasons += progress.refused
     elif 0 < problem.count() <= MOST:
         try:
             more, aside, many, left = _gone_through(problem)
-            reasons += more + _judged(problem, left, found, legal, answer.passed)
+            reasons += more + _judged(problem, left, found, legal, how.passed)
         except (Undecided, ZeroDivisionError):
             reasons += progress.refused
     else:
@@ -66,15 +67,15 @@ def others(answer: Tilings) -> Others:
             because.setdefault(name, finding)
     last = progress.found[-1].cost if progress.found else 0
     cheaper = sum(one.cost < last for one in aside)
-    dearer = sum(not why and key not in found and key not in answer.passed for key, why in legal.said().items())
+    dearer = sum(not why and key not in found and key not in how.passed for key, why in legal.said().items())
     rest = answer.asked - len(found) - counts.total() - unknown.total() - many - dearer
-    why = problem.headroom.aside.removeprefix("set aside: ") if many else ""
+    why = problem.kept_free(problem.declared.kernel).aside.removeprefix("set aside: ") if many else ""
     return Others(counts, unknown, because, many, why, tuple(aside), cheaper, max(0, rest))
 
 
 def _removed(answer: Tilings) -> tuple[Counter[str], dict[str, dict[str, int]]]:
     """(how many candidates were left out before the search, by the first reason; values with which it is given)."""
-    problem, removed = answer.problem, answer.removed
+    problem, removed = answer.problem, answer.bounded.removed
     sizes = {name: len(values) for name, values in problem.variables.items()}
     for one in removed:
         sizes[one.variable] += len(one.values)
@@ -112,7 +113,7 @@ def _gone_through(problem: Problem) -> tuple[Counter[str], list[Candidate], int,
         reasons[reason] += int(np.count_nonzero(gone))
         left = left & ~gone
 
-    limit = problem.limit or problem.vmem
+    limit = problem.limit
     held: Any = 0
     with np.errstate(all="ignore"):
         for shape in problem.shapes:
@@ -133,7 +134,7 @@ def _gone_through(problem: Problem) -> tuple[Counter[str], list[Candidate], int,
 
 def _limit(problem: Problem) -> str:
     """Why a candidate is refused that takes more than all of VMEM."""
-    return f"VMEM (more than {problem.limit or problem.vmem} bytes)"
+    return f"VMEM (more than {problem.limit} bytes)"
 
 
 def _cheapest(problem: Problem, domains: Mapping[str, Any], aside: Any, on: FloatArrays) -> list[Candidate]:

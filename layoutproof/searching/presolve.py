@@ -76,7 +76,7 @@ def presolve(
                 return "" if held else text
 
             leave_out(name, breaks, constraint.text)
-    for at, one in enumerate(problem.model.traffic):
+    for at, one in enumerate(problem.declared.model.traffic):
         for d, block in enumerate(one.operand.block):
             name = str(block.size)
             if block.kind != "blocked" or name not in kept:

@@ -18,10 +18,10 @@ from layoutproof.core.result import Verdict
 from layoutproof.searching.branch import DIVIDES, Candidate, candidate
 from layoutproof.searching.document import ProblemDocument
 from layoutproof.searching.legal import Checker
-from layoutproof.searching.problem import UNDECIDED, Problem, broken
+from layoutproof.searching.problem import UNDECIDED, DeclaredKernel, Problem, broken
 from layoutproof.searching.tilings_json import CallsEntry, CandidateEntry, candidate_json
 from layoutproof.searching.tilings_text import table
-from layoutproof.searching.traced import TracedProblem, kept_free, search_traced
+from layoutproof.searching.traced import search_traced
 
 Row = Mapping[str, Any]
 MAX_ROWS = 16 * MIB
@@ -47,7 +47,7 @@ class Pruned:
     dropped: the others, with the reason.  unknown: of the dropped ones, those that no engine decided.
     """
 
-    problem: Problem | TracedProblem
+    problem: Problem
     rows: tuple[Row, ...]
     kept: tuple[tuple[int, Candidate], ...]
     dropped: tuple[tuple[int, str], ...]
@@ -125,12 +125,13 @@ def _object(pairs: list[tuple[str, object]]) -> Row:
     return found
 
 
-def prune(problem: Problem | TracedProblem, rows: Sequence[Row], file: str = "") -> Pruned:
+def prune(problem: Problem, rows: Sequence[Row], file: str = "") -> Pruned:
     """Each candidate judged as `search` judges it. Keys that are no tile variable are kept and not looked at.
 
     Raises LayoutError, naming the candidate, where a variable is missing or no whole number.
     """
-    judge = partial(_declared, problem, Checker(problem)) if isinstance(problem, Problem) else partial(_traced, problem)
+    declared = isinstance(problem.kernels, DeclaredKernel)
+    judge = partial(_declared, problem, Checker(problem)) if declared else partial(_traced, problem)
     kept, dropped = list[tuple[int, Candidate]](), list[tuple[int, str]]()
     for at, row in enumerate(rows):
         values = values_of(problem.variables, row, at, file)
@@ -155,17 +156,18 @@ def _declared(problem: Problem, legal: Checker, values: Mapping[str, int]) -> Ca
         return DIVIDES
 
 
-def _traced(problem: TracedProblem, values: Mapping[str, int]) -> Candidate | str:
+def _traced(problem: Problem, values: Mapping[str, int]) -> Candidate | str:
     """A candidate of a traced function, as a search of its own, or why it is not kept."""
     single = search_traced(replace(problem, variables={name: (value,) for name, value in values.items()}))
-    why = next(iter(single.refused), "")
-    if not why and single.aside:
-        why = kept_free(problem, single.aside[0].kernels[0]).aside
-    why = why or next((UNDECIDED + said for said in single.undecided), "")
+    how = single.enumerated
+    why = next(iter(how.refused), "")
+    if not why and how.aside:
+        why = problem.kept_free(how.aside[0].kernels[0]).aside
+    why = why or next((UNDECIDED + said for said in how.undecided), "")
     if why or single.unknown:
         return why or UNDECIDED + single.unknown
     (one,) = single.found
-    return one.candidate
+    return one
 
 
 def fewer(pruned: Pruned, keep: int | None, within: float | None) -> Pruned:
@@ -211,6 +213,6 @@ def _limits(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[
         return f"breaks {found[0]}"
     used = max(row["vmem"] for row in rows)
     if used > problem.vmem:
-        why = problem.headroom.aside if problem.vmem < used <= problem.limit else "VMEM"
+        why = problem.kept_free(problem.declared.kernel).aside if problem.vmem < used <= problem.limit else "VMEM"
         return f"{why}: {used} bytes needed, {problem.vmem} allowed"
     return ""

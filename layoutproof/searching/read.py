@@ -10,9 +10,10 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_text import read_kernel
+from layoutproof.searching.cost import CostModel
 from layoutproof.searching.document import at, at_key, beside
 from layoutproof.searching.machines import headroom, machine, vmem_limit
-from layoutproof.searching.problem import Problem, WeightedSizes
+from layoutproof.searching.problem import DeclaredKernel, Problem, WeightedSizes
 from layoutproof.searching.search_model import KernelSearch
 from layoutproof.searching.traffic import traffic
 from layoutproof.specs.positions import Node, read_file
@@ -49,27 +50,22 @@ def read_problem(root: Node, file: str = "search") -> Problem:
             raise at_key(tune, name, file, f"{name} is tuned and appears nowhere in the kernel")
     with at(root.value.get("body", root), file):
         body = None if said.body is None else beside(said.body, file)
-    limit = min(own, said.vmem or own)
-    kept = said.headroom or headroom(None)
     return Problem(
         name=said.search or Path(file).stem,
-        kernel=kernel,
+        kernels=DeclaredKernel(CostModel(kernel, said.flops, machine(said.target, kernel, said.step_overhead)), body),
         variables=said.tune,
         shapes=said.sizes,
-        machine=machine(said.target, kernel, said.step_overhead),
         target=said.target,
-        vmem=limit * (100 - kept.percent) // 100,
-        limit=limit,
+        limit=min(own, said.vmem or own),
         compiler=said.compiler,
-        headroom=kept,
+        headroom=said.headroom or headroom(None),
         flops=said.flops,
         cost=said.cost,
         worst=said.over != "sum",
         partial=said.partial != "none",
         constraints=said.constraints,
         source=file,
-        body=body,
-        overhead_given=said.step_overhead is not None,
+        step_overhead=said.step_overhead,
         ranges=tune.plain(),
     )
 

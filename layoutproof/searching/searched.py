@@ -11,16 +11,15 @@ if TYPE_CHECKING:
     from layoutproof.searching.answer import TilingAnswer
     from layoutproof.searching.arrays_answer import ArraysAnswer
     from layoutproof.searching.arrays_json import ArraysDocument
-    from layoutproof.searching.solve import Tilings
+    from layoutproof.searching.tilings import Tilings
     from layoutproof.searching.tilings_json import TilingsDocument, TracedDocument
-    from layoutproof.searching.traced import TracedFound
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
     """The answer for a declared kernel, a traced function or arrays, and how it is shown."""
 
-    result: Tilings | TracedFound | ArraysAnswer
+    result: Tilings | ArraysAnswer
 
     @property
     def verdict(self) -> Verdict:
@@ -34,15 +33,9 @@ class Searched:
 
         if isinstance(self.result, ArraysAnswer):
             return self.result
-        from layoutproof.searching.solve import Tilings
+        from layoutproof.searching.tilings_answer import tilings_answer
 
-        if isinstance(self.result, Tilings):
-            from layoutproof.searching import declared_answer
-
-            return declared_answer.answer_of(self.result)
-        from layoutproof.searching import traced_answer
-
-        return traced_answer.answer_of(self.result)
+        return tilings_answer(self.result)
 
     def text(self, why: bool = True) -> str:
         """The answer as text. why: with the model, its sources, and the refused candidates."""

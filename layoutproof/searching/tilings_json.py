@@ -15,7 +15,7 @@ from layoutproof.searching.document import CertificateEntry, ProblemDocument
 from layoutproof.searching.legal import Partial
 from layoutproof.searching.machines import sources
 from layoutproof.searching.presolve import Removed
-from layoutproof.searching.problem import Problem, TilingProblem
+from layoutproof.searching.problem import DeclaredKernel, Problem
 
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
@@ -235,7 +235,7 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
         },
         "compute": answer.compute or "counted",
     }
-    if not isinstance(problem, Problem):
+    if not isinstance(problem.kernels, DeclaredKernel):
         return {
             **both,
             "best": [_traced(one) for one in answer.rows],
@@ -243,6 +243,7 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
             "compiler": _stage(answer.stage),
             "notes": [said for _, said in answer.model],
         }
+    machine, kept = problem.kernels.model.machine, problem.kept_free(problem.kernels.model.kernel)
     return {
         **both,
         "candidates": answer.candidates,
@@ -261,14 +262,14 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
         "bound": answer.bound,
         "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
         "model": {
-            "bandwidth": problem.machine.bandwidth,
-            "peak": problem.machine.peak,
-            "stores": problem.machine.stores,
-            "step_overhead_ps": problem.machine.overhead,
+            "bandwidth": machine.bandwidth,
+            "peak": machine.peak,
+            "stores": machine.stores,
+            "step_overhead_ps": machine.overhead,
             "vmem_limit": problem.vmem,
-            "headroom_percent": problem.headroom.percent,
-            "headroom_source": problem.headroom.source,
-            "sources": list(sources(problem.machine, problem.overhead_given)),
+            "headroom_percent": kept.percent,
+            "headroom_source": kept.source,
+            "sources": list(sources(machine, problem.step_overhead is not None)),
         },
         **_besides(answer, problem),
     }
@@ -330,16 +331,16 @@ def _traced(one: Tiling) -> TracedEntry:
     }
 
 
-def candidate_json(problem: TilingProblem, one: Candidate) -> CandidateEntry | CallsEntry:
+def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry | CallsEntry:
     """A candidate with its values, its cost and its figures: for each shape, or of all calls of a traced function."""
-    return _of_shapes(problem, one) if isinstance(problem, Problem) else _of_calls(one)
+    return _of_shapes(problem, one) if isinstance(problem.kernels, DeclaredKernel) else _of_calls(one)
 
 
 def _of_calls(one: Candidate) -> CallsEntry:
     return {"values": dict(one.values), "cost": one.cost, **_figures(one.figures[0])}
 
 
-def _of_shapes(problem: TilingProblem, one: Candidate) -> CandidateEntry:
+def _of_shapes(problem: Problem, one: Candidate) -> CandidateEntry:
     rows: list[ShapeEntry] = [
         {
             "sizes": dict(shape.sizes),

@@ -13,7 +13,7 @@ from layoutproof.searching.answer import Tiling, TilingAnswer
 from layoutproof.searching.branch import Candidate
 from layoutproof.searching.cost import Figures
 from layoutproof.searching.legal import Partial
-from layoutproof.searching.problem import BODY_RAISED, TilingProblem
+from layoutproof.searching.problem import BODY_RAISED, Problem
 
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
@@ -67,7 +67,7 @@ def line(word: str, said: str) -> str:
     return f"{word:<14}  {said}"
 
 
-def table(problem: TilingProblem, rows: Sequence[Candidate]) -> list[str]:
+def table(problem: Problem, rows: Sequence[Candidate]) -> list[str]:
     """Candidates in columns, one line per shape, with all of the model's figures.
 
     A figure that no row has, such as the compiler's cycles, has no column.
@@ -88,7 +88,7 @@ def table(problem: TilingProblem, rows: Sequence[Candidate]) -> list[str]:
     return ["  ".join(cell.rjust(w) for cell, w in zip(cells, widths, strict=True)).rstrip() for cells in lines]
 
 
-def _chosen(problem: TilingProblem) -> tuple[list[str], Callable[[int, Candidate, int], list[str]]]:
+def _chosen(problem: Problem) -> tuple[list[str], Callable[[int, Candidate, int], list[str]]]:
     """The columns of what a candidate is: their names, and (rank, candidate, number of a shape) -> a row's cells."""
     names, stated, several = list(problem.variables), problem.cost is not None, len(problem.shapes) > 1
     head = ["", *names, *([cost_name(problem)] if stated or several else []), *(["shape"] if several else [])]
@@ -334,12 +334,12 @@ def mebibytes(size: int) -> str:
     return f"{size / 2**20:.2f} MiB"
 
 
-def cost_name(problem: TilingProblem) -> str:
+def cost_name(problem: Problem) -> str:
     """The heading of the costs of a table."""
     return "time" if problem.cost is None and len(problem.shapes) == 1 else "cost"
 
 
-def cost_text(problem: TilingProblem, cost: int) -> str:
+def cost_text(problem: Problem, cost: int) -> str:
     """A cost with its unit, where it has one."""
     return time_text(cost) if problem.cost is None else f"{cost} ({problem.cost})"
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported
 from layoutproof.core.finding import Finding
@@ -31,12 +31,14 @@ from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled, Work
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.pallas.memory_needed import memory_needed
 from layoutproof.searching.alike import Candidates, Contradicted, Kernels, same
-from layoutproof.searching.branch import DIVIDES, Candidate
-from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, words
+from layoutproof.searching.branch import DIVIDES
+from layoutproof.searching.compiled import CompilerReply
+from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, order, words
 from layoutproof.searching.cost import FIGURES, CostModel, limit_of
 from layoutproof.searching.legal import MEMORY, PARTIAL, against
-from layoutproof.searching.machines import Headroom, machine, of_body
-from layoutproof.searching.problem import NONE, TilingProblem
+from layoutproof.searching.machines import machine
+from layoutproof.searching.problem import Problem
+from layoutproof.searching.tilings import Enumerated, Tilings, TracedCandidate
 
 MOST = 4096
 """Candidates that are looked at, at effort 1 (about 10 ms each where it is traced, 0.3 ms where it is not)."""
@@ -56,131 +58,14 @@ COMPILER = "the compiler: "
 AT_ONCE = 16
 """Legal candidates that the compiler is asked about at a time."""
 
-Confirm = Callable[..., Sequence[Report]]
-"""The compiler's answers on candidates, or Undecided. No more are answered once so many are taken."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracedProblem(TilingProblem):
-    """Arguments of a traced function. trace: the kernels of one choice; LayoutError where the function refuses it.
-
-    vmem: bytes that a kernel may use, None = what each kernel asks for, or the target's default.  headroom: what
-    is kept free of it, None = the need of the kind of each body.
-    step_overhead: ps of one grid step, None = not stated.
-    confirm: asks the compiler, None = there is none; confirmed: whether it is asked.
-    source: file, line and column of the function's name.
-    """
-
-    trace: Callable[[Mapping[str, int]], Kernels]
-    vmem: int | None = None
-    headroom: Headroom | None = NONE
-    step_overhead: int | None = None
-    confirm: Confirm | None = None
-    confirmed: bool = False
-    source: tuple[str, int, int] = ("", 0, 0)
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """Other names of the expressions."""
-        return self.shapes[0].sizes
-
-
-@dataclass(frozen=True, slots=True)
-class TracedCandidate:
-    """One candidate. figures: sums over its kernels, but vmem of the largest.
-
-    limit: the bottleneck of the slowest kernel, as of `cost.limit_of`.
-    uncounted: operands that the cost rests on that are moved by manual DMA.  read: whether tables choose its blocks.
-    body: the unknowns of its kernels' bodies; () before they were asked.
-    traced: whether it was traced itself; otherwise its kernels have no bodies, and it is not shown.
-    compiled: the compiler's answer on it; () before it was asked.
-    """
-
-    values: Mapping[str, int]
-    kernels: tuple[Kernel, ...]
-    cost: int
-    figures: Mapping[str, int]
-    limit: str
-    uncounted: tuple[str, ...]
-    read: bool
-    body: tuple[str, ...] = ()
-    traced: bool = True
-    compiled: Report = ()
-
-    @property
-    def candidate(self) -> Candidate:
-        """The same as it is shown, with the figures of its one shape."""
-        return Candidate(self.values, self.cost, (self.figures,), (self.limit,))
-
-
-@dataclass(slots=True)
-class TracedFound:
-    """The result of a search. found: proved legal, cheapest first.  refused, undecided: candidates by reason.
-
-    best: rows to show, None = all.  within: none is shown that costs more than so many times the first, None = any.
-    count: of all candidates.  looked_at: how many were; all of them where the answer is complete.
-    cheaper: of the undecided ones, how many cost less than the best found, or have no price.
-    ranked: every candidate with a price, cheapest first, whether it was judged or not.
-    alike: the function's error for every candidate, where it refuses all of them in the same words.
-    unasked: why the compiler, which should have been asked, was not.
-    traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
-    told: the compiler's answer on each candidate that it was asked about.
-    aside: candidates that headroom sets aside, cheapest first.  because: by reason for which candidates are refused,
-    the finding on the first of them.  unjudged: candidates that cost more than the shown rows and were not judged.
-    compute: why the flops of bodies are not in the cost, "" = they are, or there are no products.
-    """
-
-    problem: TracedProblem
-    best: int | None = None
-    within: float | None = None
-    count: int = 0
-    looked_at: int = 0
-    found: list[TracedCandidate] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-    undecided: Counter[str] = field(default_factory=Counter)
-    cheaper: int = 0
-    ranked: list[TracedCandidate] = field(default_factory=list)
-    alike: str = ""
-    unasked: str = ""
-    traced: int = 0
-    ways: int = 0
-    told: list[Report] = field(default_factory=list)
-    aside: list[TracedCandidate] = field(default_factory=list)
-    because: dict[str, Finding] = field(default_factory=dict)
-    unjudged: int = 0
-    compute: str = ""
-
-    @property
-    def unknown(self) -> str:
-        """Why this is not the best of all candidates, "" = it is proved to be."""
-        if self.looked_at < self.count:
-            return f"{self.looked_at} of {self.count} candidates were looked at; the budget ended"
-        if self.cheaper:
-            what = next(iter(self.undecided))
-            return f"{self.cheaper} candidates that may cost less are neither proved nor refuted, e.g. {what}"
-        by_hand = dict.fromkeys(name for one in self.found for name in one.uncounted)
-        if by_hand:
-            return f"{', '.join(by_hand)}: moved by manual DMA, and the bytes of that are not counted"
-        if self.aside and not self.found:
-            left = f"{len(self.aside)} candidates are set aside by headroom, and nothing is proved of them"
-            return f"{left}: --compile has the compiler decide, --headroom 0% takes all that fit by the model"
-        return self.unasked
-
-    @property
-    def verdict(self) -> Verdict:
-        """PROVED: nothing that costs less is legal.  REFUTED: no candidate is legal.  UNKNOWN otherwise."""
-        if self.unknown:
-            return Verdict.UNKNOWN
-        return Verdict.PROVED if self.found else Verdict.REFUTED
-
-
-def search_traced(problem: TracedProblem, best: int = 1, effort: int = 1) -> TracedFound:
+def search_traced(problem: Problem, best: int = 1, effort: int = 1) -> Tilings:
     """The `best` cheapest candidates that are proved legal, in order of cost, then of bytes moved, then of values."""
     target = kernel_target(problem.target, problem.compiler)
     try:
-        return _TracedSearch(problem, target, Candidates(problem.trace, problem.count())).run(best, effort)
+        return _TracedSearch(problem, target, Candidates(problem.traced.trace, problem.count())).run(best, effort)
     except Contradicted:
-        return _TracedSearch(problem, target, Candidates(problem.trace, problem.count(), stopped=True)).run(
+        return _TracedSearch(problem, target, Candidates(problem.traced.trace, problem.count(), stopped=True)).run(
             best, effort
         )
 
@@ -195,43 +80,75 @@ PRODUCT = "set aside: windows, scratch and a product that the body works on are 
 class _TracedSearch:
     """One search: every candidate is priced, and from the cheapest on judged, until enough are proved legal."""
 
-    def __init__(self, problem: TracedProblem, target: KernelTarget, candidates: Candidates) -> None:
+    def __init__(self, problem: Problem, target: KernelTarget, candidates: Candidates) -> None:
         self.problem, self.target, self.candidates = problem, target, candidates
-        self.result = TracedFound(problem, count=candidates.count)
+        self.found: list[TracedCandidate] = []
+        self.refused, self.undecided = Counter[str](), Counter[str]()
+        self.because: dict[str, Finding] = {}
+        self.ranked: list[TracedCandidate] = []
+        self.aside: list[TracedCandidate] = []
+        self.told: list[Report] = []
+        self.looked_at = self.cheaper = self.unjudged = 0
+        self.unasked = self.compute = ""
         self.counted = problem.flops is None and (candidates.stopped or candidates.count <= COUNTED)
         self._known: dict[Kernels, Prices] = {}
 
-    def run(self, best: int, effort: int) -> TracedFound:
+    def run(self, best: int, effort: int) -> Tilings:
         """The whole search."""
-        result = self.result
         for values in itertools.islice(_choices(self.problem), MOST * effort):
-            result.looked_at += 1
+            self.looked_at += 1
             self._price(values)
         if self.candidates.contradicted:
             raise Contradicted
-        result.cheaper = result.undecided.total()
-        result.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
-        self._count_the_rest(result.ranked[self._take(best, effort) :])
-        result.traced, result.ways = self.candidates.traced, self.candidates.ways
-        alike = next(iter(result.refused), "")
-        if (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) and result.refused[alike] == result.count:
-            result.alike = alike
-        return result
+        self.cheaper = self.undecided.total()
+        self.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
+        self._count_the_rest(self.ranked[self._take(best, effort) :])
+        return self._result()
+
+    def _result(self) -> Tilings:
+        """All that was found, frozen."""
+        problem, count, alike = self.problem, self.candidates.count, next(iter(self.refused), "")
+        if not (alike.startswith(FUNCTION) or alike.endswith(DIVIDES)) or self.refused[alike] < count:
+            alike = ""
+        how = Enumerated(
+            taken=tuple(self.found),
+            looked_at=self.looked_at,
+            refused=self.refused,
+            undecided=self.undecided,
+            because=self.because,
+            cheaper=self.cheaper,
+            ranked=tuple(self.ranked),
+            aside=tuple(self.aside),
+            unjudged=self.unjudged,
+            alike=alike,
+            traced=self.candidates.traced,
+            ways=self.candidates.ways,
+            compute=self.compute,
+            unasked=self.unasked,
+        )
+        return Tilings(
+            problem,
+            count,
+            tuple(one.candidate for one in self.found),
+            how,
+            replies=_replies(self.found, self.unasked) if problem.confirmed else None,
+            told=tuple(self.told),
+        )
 
     def _price(self, values: Mapping[str, int]) -> None:
         """Puts one candidate to those that have a price, or says why it has none."""
-        problem, result = self.problem, self.result
-        broken = _broken(problem, {**problem.sizes, **values})
+        problem = self.problem
+        broken = _broken(problem, {**problem.shapes[0].sizes, **values})
         if broken:
-            result.refused[broken] += 1
+            self.refused[broken] += 1
             return
         calls, traced = self.candidates.calls(values)
         if isinstance(calls, LayoutError):
-            result.refused[FUNCTION + calls.problem] += 1
+            self.refused[FUNCTION + calls.problem] += 1
             return
         work = [call.work for call in calls if isinstance(call, Kernel) and call.work is not None]
         if problem.flops is None and any(one.kind in ("matmul", "attention") for one in work):
-            result.compute = result.compute or _uncounted(work, self.counted)
+            self.compute = self.compute or _uncounted(work, self.counted)
             # terms know nothing of bodies
             self.candidates.stopped |= self.counted
             if not traced and self.counted:
@@ -240,40 +157,40 @@ class _TracedSearch:
             given = self._known.get(calls) or prices(problem, calls, self.counted)
             if not traced:
                 self._known[calls] = given
-            result.ranked.append(replace(priced(problem, values, given), traced=traced))
+            self.ranked.append(replace(priced(problem, values, given), traced=traced))
         except Undecided as undecided:
-            result.undecided[str(undecided)] += 1
+            self.undecided[str(undecided)] += 1
         except ZeroDivisionError:
-            result.refused[DIVIDES] += 1
+            self.refused[DIVIDES] += 1
 
     def _take(self, best: int, effort: int) -> int:
         """Takes the cheapest that are legal, and how many of those with a price were judged for it."""
-        problem, result = self.problem, self.result
+        problem = self.problem
         waiting: list[TracedCandidate] = []
-        for k, one in enumerate(result.ranked, 1):
+        for k, one in enumerate(self.ranked, 1):
             one, why, sure = self._judge(one)
             if not why:
-                result.ranked[k - 1] = one
+                self.ranked[k - 1] = one
                 waiting.append(one)
             elif why is not ASIDE:
                 self._put_away(why, sure)
-            enough = best - len(result.found) if not problem.confirmed else AT_ONCE
-            if len(waiting) >= enough or k == len(result.ranked):
+            enough = best - len(self.found) if not problem.confirmed else AT_ONCE
+            if len(waiting) >= enough or k == len(self.ranked):
                 self._confirm(waiting, best)
                 waiting = []
-            if len(result.found) == best:
+            if len(self.found) == best:
                 return k
-            if len(result.told) - len(result.found) >= PATIENCE * best * effort:
-                said = f"the compiler was asked about {len(result.told)} candidates and took {len(result.found)}"
-                result.unasked = f"{said}; a larger effort asks on"
+            if len(self.told) - len(self.found) >= PATIENCE * best * effort:
+                said = f"the compiler was asked about {len(self.told)} candidates and took {len(self.found)}"
+                self.unasked = f"{said}; a larger effort asks on"
                 return k
-        return len(result.ranked)
+        return len(self.ranked)
 
     def _judge(self, one: TracedCandidate) -> tuple[TracedCandidate, str, bool]:
         """(the candidate, why it is no answer, whether that is proved); ASIDE where it is put among those set aside."""
-        known, because = _known(one), self.result.because
+        known, because = _known(one), self.because
         if self._set_aside(one, known) and not _fits_nowhere(one, self.target, known):
-            self.result.aside.append(one)
+            self.aside.append(one)
             return one, ASIDE, False
         if one.traced:
             why, sure = illegal(self.problem, one, self.target, because)
@@ -282,7 +199,7 @@ class _TracedSearch:
             known = one.kernels
         if not why and self._set_aside(one, known):
             # the values of its body are known once it was traced
-            self.result.aside.append(one)
+            self.aside.append(one)
             return one, ASIDE, False
         if why:
             return one, why, sure
@@ -298,7 +215,7 @@ class _TracedSearch:
 
         known: its kernels with numbers. Contradicted where tracing gives something else.
         """
-        problem, because = self.problem, self.result.because
+        problem, because = self.problem, self.because
         numbered = tuple(kernel for kernel in known if kernel is not None)
         kernels = numbered if len(numbered) == len(known) else one.kernels
         why, sure = "", False
@@ -319,58 +236,56 @@ class _TracedSearch:
 
     def _put_away(self, why: str, sure: bool) -> None:
         if sure:
-            self.result.refused[why] += 1
+            self.refused[why] += 1
         else:
-            self.result.undecided[why] += 1
-            self.result.cheaper += not self.result.found
+            self.undecided[why] += 1
+            self.cheaper += not self.found
 
     def _confirm(self, waiting: Sequence[TracedCandidate], best: int) -> None:
         """Puts legal candidates, which come in order of cost, to those found or to those that the compiler refuses."""
-        problem, result = self.problem, self.result
+        problem = self.problem
         reports: Sequence[Report] | None = None
-        if problem.confirmed and problem.confirm is not None and waiting:
+        if problem.confirmed and problem.traced.confirm is not None and waiting:
             try:
-                reports = problem.confirm(waiting, best - len(result.found))
+                reports = problem.traced.confirm(waiting, best - len(self.found))
             except Undecided as undecided:
-                result.unasked = str(undecided)
+                self.unasked = str(undecided)
         if reports is None:
-            result.found += waiting[: best - len(result.found)]
+            self.found += waiting[: best - len(self.found)]
             return
         for one, report in zip(waiting, reports, strict=False):
-            if len(result.found) == best:
+            if len(self.found) == best:
                 return
-            result.told.append(report)
+            self.told.append(report)
             if accepted(report):
-                result.found.append(replace(one, compiled=report))
+                self.found.append(replace(one, compiled=report))
             else:
                 self._put_away(COMPILER + words(report), accepted(report) is not None)
 
     def _count_the_rest(self, rest: Sequence[TracedCandidate]) -> None:
         """Judges those that cost more than what is shown, where they are few: how many are refused is said of all."""
-        result = self.result
         if self.problem.confirmed:
-            result.unjudged = len(rest)
+            self.unjudged = len(rest)
             return
         for one in rest:
             if len(rest) <= LEFT:
                 _, why, sure = self._judge(one)
                 if why and why is not ASIDE:
-                    (result.refused if sure else result.undecided)[why] += 1
+                    (self.refused if sure else self.undecided)[why] += 1
                 continue
             known = _known(one)
             if not set_aside(self.problem, one, self.target, known):
-                result.unjudged += 1
+                self.unjudged += 1
                 continue
             full = _fits_nowhere(one, self.target, known)
-            result.refused.update([full] if full else [])
-            result.aside += [] if full else [one]
+            self.refused.update([full] if full else [])
+            self.aside += [] if full else [one]
 
 
-def kept_free(problem: TracedProblem, kernel: Kernel) -> Headroom:
-    """The headroom of a kernel: as the problem states it, or the need of its body."""
-    if problem.headroom is not None:
-        return problem.headroom
-    return of_body(None if kernel.work is None else kernel.work.kind)
+def _replies(found: Sequence[TracedCandidate], unasked: str) -> tuple[CompilerReply, ...]:
+    """The compiler's answer on each candidate, with its place. unasked: why it was not asked."""
+    places = {place.at: place for place in order([one.compiled for one in found])}
+    return tuple(CompilerReply(one.values, one.compiled, unasked, place=places.get(at)) for at, one in enumerate(found))
 
 
 def _known(one: TracedCandidate) -> Sequence[Kernel | None]:
@@ -402,9 +317,7 @@ def _fits_nowhere(one: TracedCandidate, target: KernelTarget, known: Sequence[Ke
     return ""
 
 
-def set_aside(
-    problem: TracedProblem, one: TracedCandidate, target: KernelTarget, known: Sequence[Kernel | None]
-) -> str:
+def set_aside(problem: Problem, one: TracedCandidate, target: KernelTarget, known: Sequence[Kernel | None]) -> str:
     """Why it is unknown that a candidate fits, "" = by the model it does, with room for the values of its body."""
     for kernel, numbered in zip(one.kernels, known, strict=True):
         if numbered is None:
@@ -414,7 +327,7 @@ def set_aside(
             memories = () if kernel.pipeline == "emit_pipeline" else target.memory(numbered)
         except (LayoutError, Undecided):
             continue
-        kept = kept_free(problem, kernel)
+        kept = problem.kept_free(kernel)
         held = 0 if kernel.work is None else kernel.work.held
         for memory in memories:
             if memory.name != "VMEM":
@@ -456,7 +369,7 @@ class Prices:
     read: bool
 
 
-def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Prices:
+def prices(problem: Problem, calls: Kernels, counted: bool = False) -> Prices:
     """The costs of calls. counted: with the flops of the products of their bodies. Undecided where they are unknown."""
     kernels = []
     for call in calls:
@@ -464,7 +377,7 @@ def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Pri
             raise Unsupported(f"{call.name}: {call.reason}")
         if call.manual_dma and not any(operand.windowed for operand in call.operands):
             raise Unsupported(f"{call.name}: all its data are moved by manual DMA, so there is no block to choose")
-        kernels.append(call if problem.vmem is None else replace(call, vmem_limit=problem.vmem))
+        kernels.append(replace(call, vmem_limit=problem.limit) if problem.limit else call)
     if not kernels:
         raise Unsupported("the function makes no Pallas call")
     models = []
@@ -483,9 +396,9 @@ def prices(problem: TracedProblem, calls: Kernels, counted: bool = False) -> Pri
     return Prices(tuple(kernels), tuple(models), tuple(dict.fromkeys(by_hand)), read)
 
 
-def priced(problem: TracedProblem, values: Mapping[str, int], given: Prices) -> TracedCandidate:
+def priced(problem: Problem, values: Mapping[str, int], given: Prices) -> TracedCandidate:
     """One candidate with the figures of its calls. Undecided where its cost is unknown."""
-    names = {**problem.sizes, **values}
+    names = {**problem.shapes[0].sizes, **values}
     rows = [model.figures(names, INTS) for model in given.models]
     row = {name: max(r[name] for r in rows) if name == "vmem" else sum(r[name] for r in rows) for name in FIGURES}
     cost = row["time"] if problem.cost is None else int(problem.cost.evaluate({**names, **row}, INTS))
@@ -505,14 +418,14 @@ def _check_known(kernel: Kernel) -> None:
 
 
 def illegal(
-    problem: TracedProblem, one: TracedCandidate, target: KernelTarget, because: dict[str, Finding] | None = None
+    problem: Problem, one: TracedCandidate, target: KernelTarget, because: dict[str, Finding] | None = None
 ) -> tuple[str, bool]:
     """(why a candidate is illegal, whether that is proved); ("", True) = it is proved legal.
 
     A property that no engine decides is no licence, and no refutation either. Of memory only that counts which no
     choice of the compiler makes fit.  because: gets what was found of the first candidate of each reason.
     """
-    broken = _broken(problem, {**problem.sizes, **one.values, **one.figures})
+    broken = _broken(problem, {**problem.shapes[0].sizes, **one.values, **one.figures})
     if broken:
         return broken, True
     open_question = ""
@@ -562,7 +475,7 @@ def of_bodies(
     return "", tuple(unknown)
 
 
-def _broken(problem: TracedProblem, names: Mapping[str, int]) -> str:
+def _broken(problem: Problem, names: Mapping[str, int]) -> str:
     """A constraint that does not hold, among those that speak of these names only; "" = none."""
     for constraint in problem.constraints:
         if not set(constraint.condition.names()) <= set(names):
@@ -575,7 +488,7 @@ def _broken(problem: TracedProblem, names: Mapping[str, int]) -> str:
     return ""
 
 
-def _choices(problem: TracedProblem) -> Iterator[dict[str, int]]:
+def _choices(problem: Problem) -> Iterator[dict[str, int]]:
     """Every candidate, largest values first: where the budget ends the small ones, which fetch most, are left out."""
     names = list(problem.variables)
     for values in itertools.product(*(values[::-1] for values in problem.variables.values())):

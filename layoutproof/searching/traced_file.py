@@ -1,7 +1,4 @@
-"""The problem of a search file about the user's own function, and its answer. `search_model` says what may stand in it.
-
-As in `arrays_file`, `read` gives the problem and `answer` what was found.
-"""
+"""The problem of a search file about the user's own function. `search_model` says what may stand in it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +15,18 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.recorded import Recorded, plain
 from layoutproof.mosaic.ask import CompilerQuestion, asked
 from layoutproof.searching.alike import Kernels
-from layoutproof.searching.compiler_stage import ASKED, Report, reports
+from layoutproof.searching.compiler_stage import Report, reports
 from layoutproof.searching.document import at, at_key, beside
-from layoutproof.searching.neighbours import Neighbours
-from layoutproof.searching.problem import WeightedSizes
+from layoutproof.searching.problem import Confirm, Problem, TracedFunction, WeightedSizes
 from layoutproof.searching.search_model import TraceSearch
-from layoutproof.searching.searched import Searched
-from layoutproof.searching.traced import FUNCTION, Confirm, TracedCandidate, TracedProblem, search_traced
+from layoutproof.searching.tilings import TracedCandidate
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.validation import read_as
 
 _NAME = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
-def read(source: Node | str | Path, file: str = "search") -> TracedProblem:
+def read(source: Node | str | Path, file: str = "search") -> Problem:
     """The problem of a document, or of the file at a path.
 
     Raises LayoutError, with file, line and column, for everything that is wrong with it.
@@ -42,53 +36,28 @@ def read(source: Node | str | Path, file: str = "search") -> TracedProblem:
     return _read(read_file(source), Path(source).as_posix())
 
 
-def answer(
-    problem: TracedProblem,
-    best: int = 3,
-    effort: int = 1,
-    confirm: bool = False,
-    progress: Callable[[str, str], None] | None = None,
-) -> Searched:
-    """The `best` candidates that are proved legal. effort: multiplies how many are traced at most.
-
-    confirm: the real compiler is asked until it takes ASKED at the least, and its estimates say which of these are the
-    best; a file that says it has it asked about what is found only.  progress: as of `compiler_stage.reports`.
-    Raises LayoutError where the function refuses all candidates in the same words.
-    """
-    problem = replace(problem, confirmed=confirm or problem.confirmed)
-    if problem.confirm is not None:
-        # one search learns from all that it asks
-        asking = {} if progress is None else {"progress": progress}
-        problem = replace(problem, confirm=partial(problem.confirm, learned=Neighbours(), **asking))
-    result = search_traced(problem, max(best, ASKED) if confirm else best, effort)
-    if result.alike:
-        # whatever the block sizes: a wrong call, and no answer about block sizes
-        words = f"all {result.count} candidates fail alike: {result.alike.removeprefix(FUNCTION)}"
-        file, line, column = problem.source
-        raise LayoutError(words, file=file, line=line, column=column)
-    return Searched(replace(result, best=best))
-
-
-def _read(root: Node, file: str) -> TracedProblem:
+def _read(root: Node, file: str) -> Problem:
     said = read_as(TraceSearch, root, file)
     trace, compiles = _calls(said, root, file)
-    return TracedProblem(
+    line, column = root.value["trace"][1:3]
+    return Problem(
         name=said.search or Path(file).stem,
         variables=said.tune,
-        trace=trace,
+        kernels=TracedFunction(trace, compiles),
         target=said.target,
         compiler=said.compiler,
         shapes=said.sizes or (WeightedSizes({}),),
-        vmem=said.vmem,
+        limit=said.vmem or 0,
         headroom=said.headroom,
         step_overhead=said.step_overhead,
         flops=said.flops,
         cost=said.cost,
         partial=said.partial != "none",
         constraints=said.constraints,
-        confirm=compiles,
         confirmed=said.confirm is not None,
-        source=(file, *root.value["trace"][1:3]),
+        source=file,
+        line=line,
+        column=column,
     )
 
 

@@ -256,7 +256,7 @@ def test_a_compiler_that_always_aborts_is_not_asked_for_ever(
     monkeypatch.setattr("layoutproof.searching.traced.PATIENCE", 1)
     monkeypatch.setattr("layoutproof.searching.traced.AT_ONCE", 2)
     monkeypatch.setattr("layoutproof.searching.compiler_stage.ASKED", 1)
-    monkeypatch.setattr("layoutproof.searching.traced_file.ASKED", 1)
+    monkeypatch.setattr("layoutproof.searching.compiler_stage.ASKED", 1)
     code, out, _ = run(cheapest_first(text, [64, 128, 192, 256, 384, 512]), "--compile", "--best", "1", "--json")
     found = json.loads(out)
     assert code == 3

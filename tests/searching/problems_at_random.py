@@ -11,8 +11,8 @@ from layoutproof.core.expression import parse_condition, parse_expression
 from layoutproof.core.numbers import INTS
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_text import read_kernel
-from layoutproof.searching.cost import Machine
-from layoutproof.searching.problem import Constraint, Problem, WeightedSizes
+from layoutproof.searching.cost import CostModel, Machine
+from layoutproof.searching.problem import Constraint, DeclaredKernel, Problem, WeightedSizes
 
 MATMUL: dict[str, Any] = {
     "grid": ["cdiv(M, bm)", "cdiv(N, bn)", "cdiv(K, bk)"],
@@ -54,15 +54,18 @@ def any_problem(rng: random.Random) -> Problem:
         ["bn * bk <= 400", "bn % 2 == 0", "steps <= 200", "bk >= bn or bn <= 8", "vmem % 3 == 0"], rng.randint(0, 2)
     )
     cost = rng.choice((None, "bytes + 1000 * steps", "vmem + bytes", "max(steps * 500, bytes)"))
+    flops = parse_expression("2 * M * N * K")
+    machine = Machine("v5e", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000)), 10**10)
     return Problem(
         name="p",
-        kernel=read_kernel(kernel, ELEMENT_BITS, ("M", "N", "K", *names))[0],
+        kernels=DeclaredKernel(
+            CostModel(read_kernel(kernel, ELEMENT_BITS, ("M", "N", "K", *names))[0], flops, machine)
+        ),
         variables=variables,
         shapes=shapes,
-        machine=Machine("v5e", rng.choice((10**9, 10**11)), 10**12, rng.choice((0, 350_000)), 10**10),
         target="v5e",
-        vmem=rng.choice((1 << 30, 40_000, 20_000)),
-        flops=parse_expression("2 * M * N * K"),
+        limit=rng.choice((1 << 30, 40_000, 20_000)),
+        flops=flops,
         cost=None if cost is None else parse_expression(cost),
         worst=rng.random() < 0.5,
         constraints=tuple(Constraint(t, parse_condition(t)) for t in texts),

@@ -13,8 +13,10 @@ import pytest
 from layoutproof.core.recorded import Recorded, Trail
 from layoutproof.core.term import Term
 from layoutproof.searching import alike, traced
-from layoutproof.searching.traced import TracedFound
-from layoutproof.searching.traced_file import answer, read
+from layoutproof.searching.searched import Searched
+from layoutproof.searching.solve import solve
+from layoutproof.searching.tilings import Tilings
+from layoutproof.searching.traced_file import read
 from layoutproof.specs.positions import read_yaml
 
 pytestmark = pytest.mark.slow
@@ -31,27 +33,29 @@ def only_what_is_shown_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traced, "LEFT", 0)
 
 
-def searched(name: str, rows: list[int] = ROWS, best: int = 3, more: str = "") -> TracedFound:
+def searched(name: str, rows: list[int] = ROWS, best: int = 3, more: str = "") -> Tilings:
     text = f"target: v5e\ntrace: traced_functions.py:{name}\nargs: ['f32[512,512]']\nheadroom: 0%\n{more}"
     text += f"tune: {{rows: {rows}, columns: {COLUMNS}}}\n"
-    return answer(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best).result
+    return solve(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best)
 
 
-def said(found: TracedFound) -> dict[str, Any]:
+def said(found: Tilings) -> dict[str, Any]:
     """All that an answer says, but how it was found."""
-    kept = ("count", "looked_at", "refused", "undecided", "cheaper", "alike", "unasked", "unknown")
+    how = found.enumerated
+    kept = ("looked_at", "refused", "undecided", "cheaper", "alike", "unasked")
     rows = [(one.values, one.cost, one.figures) for one in found.found]
-    ranked = [(one.values, one.cost) for one in found.ranked]
-    return {"found": rows, "ranked": ranked, **{name: getattr(found, name) for name in kept}}
+    ranked = [(one.values, one.cost) for one in how.ranked]
+    both = {"found": rows, "ranked": ranked, "count": found.asked, "unknown": found.unknown}
+    return both | {name: getattr(how, name) for name in kept}
 
 
-def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[TracedFound, TracedFound]:
+def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Tilings, Tilings]:
     """The search as it is, and with every candidate traced."""
     found = searched(name, **options)
     with monkeypatch.context() as patched:
         patched.setattr(alike, "FEW", 10**9)
         every = searched(name, **options)
-    assert every.traced == every.looked_at
+    assert every.enumerated.traced == every.enumerated.looked_at
     return found, every
 
 
@@ -79,15 +83,15 @@ def both(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Tr
 def test_terms_answer_what_tracing_answers(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found, every = both(name, monkeypatch)
     assert said(found) == said(every)
-    assert found.traced <= most
-    assert all(one.traced and one.kernels[0].body_reader is not None for one in found.found)
+    assert found.enumerated.traced <= most
+    assert all(one.traced and one.kernels[0].body_reader is not None for one in found.enumerated.taken)
 
 
 def test_what_the_function_refuses_is_refused_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     found, every = both("copy", monkeypatch, rows=[3, 5, 7, *ROWS])
     assert said(found) == said(every)
-    assert [n for why, n in found.refused.items() if "512 rows are no multiple of 3" in why] == [3]
-    assert found.traced < 10
+    assert [n for why, n in found.enumerated.refused.items() if "512 rows are no multiple of 3" in why] == [3]
+    assert found.enumerated.traced < 10
 
 
 def test_terms_without_the_decisions_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,20 +110,20 @@ def test_what_costs_more_is_judged_too_where_it_is_little(monkeypatch: pytest.Mo
     monkeypatch.setattr(traced, "LEFT", len(ROWS) * len(COLUMNS))
     every = searched("copy")
     assert said(every) == said(few)
-    assert (every.traced, every.unjudged) == (21, 0)
-    assert few.traced + few.unjudged >= 21 > few.traced
+    assert (every.enumerated.traced, every.enumerated.unjudged) == (21, 0)
+    assert few.enumerated.traced + few.enumerated.unjudged >= 21 > few.enumerated.traced
 
 
 def test_few_candidates_are_all_traced() -> None:
     found = searched("copy", rows=[8, 16])
-    assert (found.count, found.traced) == (6, 6)
+    assert (found.asked, found.enumerated.traced) == (6, 6)
 
 
 def test_the_answer_says_how_many_were_traced() -> None:
     text = f"target: v5e\ntrace: traced_functions.py:copy\nargs: ['f32[512,512]']\ntune: {{rows: {ROWS}}}\n"
     text = text.replace("tune: {", f"tune: {{columns: {COLUMNS}, ")
-    answered = answer(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()))
-    assert f"21 candidates, 21 looked at, {answered.result.traced} traced" in answered.text()
+    answered = Searched(solve(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), 3))
+    assert f"21 candidates, 21 looked at, {answered.result.enumerated.traced} traced" in answered.text()
     assert "decides as one that was traced" in " ".join(answered.as_json()["notes"])
 
 

@@ -35,7 +35,7 @@ def feasible(seed: int, walked: bool = True) -> Problem:
     rng = random.Random(seed)
     while True:
         problem = any_problem(rng)
-        if ranked(problem) and (walked or all(one.straight for one in problem.model.traffic)):
+        if ranked(problem) and (walked or all(one.straight for one in problem.declared.model.traffic)):
             return problem
 
 

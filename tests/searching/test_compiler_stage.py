@@ -105,7 +105,9 @@ def test_a_compiler_that_is_missing_is_no_answer(monkeypatch: pytest.MonkeyPatch
 def asked_with(estimates: Sequence[int | None], monkeypatch: pytest.MonkeyPatch, best: int = 2) -> Any:
     """The answer of a search in which the compiler takes every candidate and estimates the first ones so."""
     pytest.importorskip("jax", reason="JAX is not installed")
-    from layoutproof.searching.traced_file import answer, read
+    from layoutproof.searching.searched import Searched
+    from layoutproof.searching.solve import solve
+    from layoutproof.searching.traced_file import read
     from layoutproof.specs.positions import read_yaml
 
     def said(candidates: Sequence[object], enough: int, **asking: object) -> list[tuple[Compiled, ...]]:
@@ -114,7 +116,8 @@ def asked_with(estimates: Sequence[int | None], monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr("layoutproof.searching.traced_file.reports", said)
     text = "target: v5e\ntrace: traced_functions.py:copy\nargs: ['f32[4096,128]']\n"
     text += "tune: {rows: {from: 8, to: 2048, powers_of: 2}}\n"
-    return answer(read(read_yaml(text, "f.yaml"), (Path(__file__).parent / "f.yaml").as_posix()), best, confirm=True)
+    problem = read(read_yaml(text, "f.yaml"), (Path(__file__).parent / "f.yaml").as_posix())
+    return Searched(solve(problem, best, compiling=True))
 
 
 def test_the_compilers_estimates_say_which_are_the_best(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_ends_hold_every_candidate_of_their_box(seed: int) -> None:
     }
     for shape in problem.shapes:
         names = {**shape.sizes, **ends}
-        bounds = problem.model.figures(names, IntervalArrayNumbers())
+        bounds = problem.declared.model.figures(names, IntervalArrayNumbers())
         said = [c.condition.evaluate({**names, **bounds}, IntervalArrayNumbers()) for c in problem.constraints]
         for values in choices(problem):
             row = problem.figures(shape, values, INTS)
@@ -99,7 +99,7 @@ def test_boxes_hold_every_candidate_once_whatever_the_cuts(seed: int) -> None:
 
 
 def test_a_box_that_is_not_shown_is_said() -> None:
-    problem = replace(any_problem(random.Random(3)), vmem=1 << 30, constraints=())
+    problem = replace(any_problem(random.Random(3)), limit=1 << 30, constraints=())
     whole = tuple((0, len(values) - 1) for values in problem.variables.values())
     better, why, _ = uncertified(problem, [whole], 1 << 100, [], lambda values: "")
     assert better is None

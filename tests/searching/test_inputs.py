@@ -10,7 +10,8 @@ from layoutproof.answers.of_search import search
 from layoutproof.core.errors import LayoutError
 from layoutproof.searching.cover import IntervalArray, IntervalArrayNumbers
 from layoutproof.searching.read import read_problem
-from layoutproof.searching.solve import Tilings, solve
+from layoutproof.searching.solve import solve
+from layoutproof.searching.tilings import Tilings
 from layoutproof.specs.positions import read_yaml
 
 SMALL = """\
@@ -129,7 +130,7 @@ def test_a_candidate_of_a_thousand_digits_is_dropped(tmp_path: Path) -> None:
 
 def test_a_variable_may_stand_in_an_index_map_alone() -> None:
     text = SMALL.replace('"i -> (i, 0)"}]\n  out', '"i -> (i // r, 0)"}]\n  out')
-    found = answered(text.replace("tune: {bm: {multiple_of: 8}}", "tune: {r: [1, 2], bm: [8]}")).progress.found
+    found = answered(text.replace("tune: {bm: {multiple_of: 8}}", "tune: {r: [1, 2], bm: [8]}")).found
     assert {one.values["r"] for one in found} == {1, 2}
 
 
@@ -146,8 +147,8 @@ sizes: {M: 64, N: 128}
 tune: {bm: [8, 12, 16]}
 """
     answer = answered(text)
-    assert [left.values for left in answer.removed] == [(12,)]
-    assert [o.role for o in answer.problem.kernel.operands] == ["in", "out"]
+    assert [left.values for left in answer.bounded.removed] == [(12,)]
+    assert [o.role for o in answer.problem.declared.kernel.operands] == ["in", "out"]
 
 
 @pytest.mark.parametrize("size", [2**62 + 1, 10**30])
@@ -161,7 +162,7 @@ def test_ends_never_wrap(size: int) -> None:
 
 
 def infeasible_of(text: str) -> tuple[tuple[str, ...], int | None]:
-    why = answered(text).infeasible
+    why = answered(text).bounded.infeasible
     assert why is not None
     assert why.complete
     return why.conditions, why.enough

@@ -35,10 +35,10 @@ def test_the_compiler_accepts_the_best(name: str, target: str) -> None:
     text = file.read_text().replace("target: v5e", f"target: {target}")
     problem = read_problem(read_yaml(text, str(file)), Path(file).as_posix())
     assert problem.target == target
-    assert problem.body is not None
+    assert problem.declared.body is not None
     answer = solve(problem, best=BEST)
     assert answer.unknown == ""
-    said = asked(answer.problem, answer.progress.found, estimate=False)
+    said = asked(answer.problem, answer.found, estimate=False)
     assert [(one.refused, one.unknown) for one in said] == [("", "")] * len(said)
     assert said
 

@@ -42,9 +42,9 @@ def test_answers_are_those_of_an_enumeration(seed: int) -> None:
     every = feasible(problem)
     answer = solve(problem, best=3)
     assert answer.unknown == ""
-    assert [order(one) for one in answer.progress.found] == [order(one) for one in every[:3]]
+    assert [order(one) for one in answer.found] == [order(one) for one in every[:3]]
     assert answer.verdict.exit_code == (0 if every else 1)
-    for findings in answer.findings:
+    for findings in answer.bounded.findings:
         unknown = {f.question for shape in findings for f in shape if f.verdict is Verdict.UNKNOWN}
         assert unknown <= {"vmem_total"}
 
@@ -165,8 +165,8 @@ def test_infeasible_subsets_are_infeasible_and_minimal(seeds: Sequence[int]) -> 
         for kept in subsets:
             assert Questions(fixed).met(kept) is met(fixed, kept)
         if why.enough is not None:
-            assert feasible(replace(fixed, vmem=why.enough))
-            assert not feasible(replace(fixed, vmem=why.enough - 1))
+            assert feasible(replace(fixed, limit=why.enough))
+            assert not feasible(replace(fixed, limit=why.enough - 1))
     assert seen > 8
 
 
@@ -199,14 +199,14 @@ def test_ready_examples(name: str) -> None:
         answer = solve(load(SPECS / f"{name}.yaml"), best=2)
     assert answer.unknown == ""
     assert answer.verdict.exit_code == 0
-    assert answer.certificate is not None
-    assert answer.certificate.kind == "enumerated"
-    assert len(answer.progress.found) == 2
+    assert answer.bounded.certificate is not None
+    assert answer.bounded.certificate.kind == "enumerated"
+    assert len(answer.found) == 2
 
 
 def test_the_matmul_of_the_readme() -> None:
     answer = solve(load(SPECS / "matmul.yaml"))
-    best = answer.progress.found[0]
+    best = answer.found[0]
     assert best.values == {"bm": 1024, "bn": 1024, "bk": 512}
     # by hand: m*k*n/bn + k*n*m/bm + m*n elements of two bytes; 1024 steps of 350 ns and 2 * 8192**3 at 197e12 a second,
     # 64 sums that fill 4 MiB, 4 KiB in each cycle of 197e12 / 2**17 Hz,
@@ -224,8 +224,8 @@ def test_a_spent_budget_keeps_the_best_found_and_the_bound(monkeypatch: pytest.M
     answer = solve(load(SPECS / "matmul.yaml"), best=1000)
     assert answer.verdict.exit_code == 3
     assert "budget" in answer.unknown
-    assert answer.progress.bound is not None
-    assert all(one.cost <= answer.progress.bound for one in answer.progress.found)
+    assert answer.bounded.progress.bound is not None
+    assert all(one.cost <= answer.bounded.progress.bound for one in answer.found)
 
 
 def test_too_many_illegal_candidates_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +233,7 @@ def test_too_many_illegal_candidates_end_the_search(monkeypatch: pytest.MonkeyPa
     text = (SPECS / "matmul.yaml").read_text().replace('"(i, j, k) -> (i, j)"', '"(i, j, k) -> (i, j + 1)"')
     answer = solve(read_problem(read_yaml(text.replace("body:", "note:"))))
     assert answer.verdict.exit_code == 3
-    assert answer.progress.looked_at == 3
+    assert answer.bounded.progress.looked_at == 3
 
 
 @pytest.mark.commit
@@ -258,7 +258,7 @@ def test_a_grid_too_large_to_walk_is_undecided_not_a_crash() -> None:
 def test_what_a_query_cannot_see_is_not_fetched() -> None:
     """With square blocks, row i fetches blocks 1..i, and 0 again where it passes blocks over; there it stays."""
     answer = solve(load(SPECS / "causal_attention.yaml"), best=60)
-    square = next(one for one in answer.progress.found if one.values == {"bq": 512, "bk": 512})
+    square = next(one for one in answer.found if one.values == {"bq": 512, "bk": 512})
     heads, blocks, size = 64, 8, 512 * 128 * 2
     fetched = 1 + sum(range(1, blocks)) + (blocks - 2)
     assert square.figures[0]["bytes"] == heads * size * (2 * blocks + 2 * fetched)

@@ -19,9 +19,11 @@ from layoutproof.searching import traced, traced_file
 from layoutproof.searching.branch import candidate
 from layoutproof.searching.compiler_stage import Report
 from layoutproof.searching.machines import STEP_OVERHEAD
+from layoutproof.searching.problem import Problem
 from layoutproof.searching.read import read_problem
 from layoutproof.searching.searched import Searched
-from layoutproof.searching.traced_file import answer, read
+from layoutproof.searching.solve import solve
+from layoutproof.searching.traced_file import read
 from layoutproof.specs.positions import read_yaml
 from tests.hardware import compiler
 from tests.searching.problems_at_random import MATMUL
@@ -32,6 +34,10 @@ pytest.importorskip("jax", reason="JAX is not installed")
 
 HERE = Path(__file__).parent
 SPECS = HERE.parents[1] / "specs" / "search"
+
+
+def answer(problem: Problem, best: int = 3, effort: int = 1) -> Searched:
+    return Searched(solve(problem, best, effort))
 
 
 def found(text: str, best: int = 3) -> Searched:
@@ -59,18 +65,18 @@ def test_the_best_is_that_of_a_formula() -> None:
     best = answered.result.found
     assert [(one.cost, one.values["rows"], one.values["columns"]) for one in best] == sorted(legal)[:4]
     # what does not divide is refused by the function itself, in its own words
-    refused = [why for why in answered.result.refused if "65536 rows are no multiple of 3" in why]
-    assert [answered.result.refused[why] for why in refused] == [4]
-    assert answered.result.looked_at == len(rows) * len(columns)
+    refused = [why for why in answered.result.enumerated.refused if "65536 rows are no multiple of 3" in why]
+    assert [answered.result.enumerated.refused[why] for why in refused] == [4]
+    assert answered.result.enumerated.looked_at == len(rows) * len(columns)
 
 
 def test_what_writes_too_little_is_refused_though_it_is_cheaper() -> None:
     answered = found(problem("truncated", '"f32[1000,128]"', "{rows: [8, 200, 512, 992]}"), best=1)
     assert answered.verdict is Verdict.PROVED
     assert answered.result.found[0].values == {"rows": 200}
-    assert dict(answered.result.refused) == {"outputs_covered outputs": 2}
+    assert dict(answered.result.enumerated.refused) == {"outputs_covered outputs": 2}
     none = found(problem("truncated", '"f32[1000,128]"', "{rows: [512, 992]}"))
-    assert (none.verdict, none.verdict.exit_code, none.result.found) == (Verdict.REFUTED, 1, [])
+    assert (none.verdict, none.verdict.exit_code, none.result.found) == (Verdict.REFUTED, 1, ())
     assert "outputs_covered" in none.text()
 
 
@@ -82,7 +88,7 @@ def test_tables_need_an_assumption_about_each_candidate() -> None:
     sure = found(ask + 'assume: ["0 <= prefetch0 < 512 // rows"]\n')
     assert sure.verdict is Verdict.PROVED
     # 64 blocks are read, more rows than the array has, and 64 are written
-    assert [(one.values["rows"], one.figures["bytes"]) for one in sure.result.found] == [
+    assert [(one.values["rows"], one.figures[0]["bytes"]) for one in sure.result.found] == [
         (rows, 2 * 64 * rows * 128 * 4) for rows in (8, 16, 32)
     ]
     assert "no two entries" in sure.text()
@@ -101,7 +107,7 @@ def test_a_body_that_is_wrong_for_a_block_size_makes_it_illegal() -> None:
     answered = found(problem("seventeenth_row", '"f32[512,128]"', "{rows: [8, 16, 32]}"))
     assert answered.verdict is Verdict.PROVED
     assert [one.values["rows"] for one in answered.result.found] == [32]
-    assert dict(answered.result.refused) == {"body_in_bounds args[0]": 2}
+    assert dict(answered.result.enumerated.refused) == {"body_in_bounds args[0]": 2}
     assert "part of this verdict" not in answered.text()
 
 
@@ -116,34 +122,35 @@ def test_what_stays_unknown_of_a_body_refuses_nothing_and_is_said() -> None:
     assert sure.verdict is Verdict.PROVED
     assert "part of this verdict" not in sure.text()
     wrong = found(ask + 'assume: ["rows <= prefetch0 < 2 * rows"]\n')
-    assert (wrong.verdict, wrong.result.found) == (Verdict.REFUTED, [])
+    assert (wrong.verdict, wrong.result.found) == (Verdict.REFUTED, ())
 
 
 @pytest.mark.parametrize(("name", "why"), [("for_a_gpu", "is for triton"), ("nothing", "makes no Pallas call")])
 def test_what_no_rule_speaks_of_is_unknown(name: str, why: str) -> None:
     answered = found(problem(name, '"f32[512,128]"', "{rows: [8, 16]}"))
-    assert (answered.verdict, answered.verdict.exit_code, answered.result.found) == (Verdict.UNKNOWN, 3, [])
+    assert (answered.verdict, answered.verdict.exit_code, answered.result.found) == (Verdict.UNKNOWN, 3, ())
     assert why in answered.text()
 
 
 def test_several_calls_are_added_up() -> None:
     one = found(problem("copy", '"f32[512,128]"', "{rows: [64]}")).result.found[0]
-    two = found(problem("summed", '"f32[512,128]"', "{rows: [64]}")).result.found[0]
-    assert len(two.kernels) == 2
-    assert {name: two.figures[name] for name in ("bytes", "steps", "time")} == {
-        name: 2 * one.figures[name] for name in ("bytes", "steps", "time")
+    both = found(problem("summed", '"f32[512,128]"', "{rows: [64]}")).result
+    two = both.found[0]
+    assert len(both.enumerated.taken[0].kernels) == 2
+    assert {name: two.figures[0][name] for name in ("bytes", "steps", "time")} == {
+        name: 2 * one.figures[0][name] for name in ("bytes", "steps", "time")
     }
-    assert two.figures["vmem"] == one.figures["vmem"]
+    assert two.figures[0]["vmem"] == one.figures[0]["vmem"]
 
 
 def test_constraints_are_kept() -> None:
     ask = problem("copy", '"f32[512,512]"', "{rows: [8, 64, 512], columns: [128, 256]}")
     both = found(ask + "constraints: [rows * columns <= 16384, steps <= 1000]\n", best=1)
     assert both.result.found[0].values == {"rows": 64, "columns": 256}
-    assert both.result.refused["rows * columns <= 16384"] == 2
+    assert both.result.enumerated.refused["rows * columns <= 16384"] == 2
     few = found(ask + "constraints: [steps <= 1]\n")
     assert few.verdict is Verdict.REFUTED
-    assert few.result.refused == {"steps <= 1": 6}
+    assert few.result.enumerated.refused == {"steps <= 1": 6}
 
 
 def test_headroom_is_kept_free() -> None:
@@ -156,8 +163,8 @@ def test_headroom_is_kept_free() -> None:
     half = ask("headroom: 50%\n")
     assert half.result.found[0].values == {"rows": 4096}
     # what takes more is set aside: nothing is proved of it
-    assert dict(half.result.refused) == {}
-    assert [one.values for one in half.result.aside] == [{"rows": 8192}]
+    assert dict(half.result.enumerated.refused) == {}
+    assert [one.values for one in half.result.enumerated.aside] == [{"rows": 8192}]
     assert "set aside       1 candidates: VMEM model above 50 % of the limit" in half.text(why=False)
     assert half.as_json()["set_aside"]["count"] == 1
     # a file that says nothing gets what the kind of its body needs, and is told so
@@ -173,11 +180,11 @@ def test_headroom_proves_nothing() -> None:
         return found(problem("copy", '"f32[65536,128]"', f"{{rows: {rows}}}", headroom), best=1)
 
     none = ask("[8192]", "headroom: 50%\n")
-    assert (none.verdict, none.result.found, none.verdict.exit_code) == (Verdict.UNKNOWN, [], 3)
+    assert (none.verdict, none.result.found, none.verdict.exit_code) == (Verdict.UNKNOWN, (), 3)
     assert "1 candidates are set aside by headroom, and nothing is proved of them" in none.text(why=False)
     assert ask("[8192]", "headroom: 0%\n").verdict is Verdict.PROVED
     over = ask("[16384]", "headroom: 50%\n")
-    assert (over.verdict, dict(over.result.refused)) == (
+    assert (over.verdict, dict(over.result.enumerated.refused)) == (
         Verdict.REFUTED,
         {f"VMEM (more than {16 << 20} bytes)": 1},
     )
@@ -187,7 +194,7 @@ def test_a_budget_that_ends_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(traced, "MOST", 2)
     ask = read(read_yaml(problem("copy", '"f32[512,128]"', "{rows: [8, 16, 32]}")), (HERE / "f.yaml").as_posix())
     cut = answer(ask)
-    assert (cut.verdict, cut.result.looked_at) == (Verdict.UNKNOWN, 2)
+    assert (cut.verdict, cut.result.enumerated.looked_at) == (Verdict.UNKNOWN, 2)
     assert "2 of 3" in cut.result.unknown
     assert answer(ask, effort=2).verdict is Verdict.PROVED
 
@@ -230,7 +237,7 @@ def test_the_real_compiler_refuses_what_a_body_holds() -> None:
     confirmed = found(ask + "confirm: compiler\n", best=1)
     assert confirmed.verdict is Verdict.PROVED
     assert confirmed.result.found[0].values == {"rows": 512}
-    assert any(why.startswith("the compiler: ") for why in confirmed.result.refused)
+    assert any(why.startswith("the compiler: ") for why in confirmed.result.enumerated.refused)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -248,7 +255,7 @@ def test_a_traced_kernel_costs_what_the_declared_one_does(seed: int) -> None:
     declared = {"target": "v5e", "kernel": kernel, "sizes": sizes, "tune": {n: [v] for n, v in values.items()}}
     own = candidate(read_problem(read_yaml(json.dumps(declared))), values)
     problem = read(read_yaml(text))
-    priced = traced.priced(problem, values, traced.prices(problem, problem.trace(values)))
+    priced = traced.priced(problem, values, traced.prices(problem, problem.traced.trace(values)))
     assert priced.figures == own.figures[0]
     assert priced.cost == own.cost
 
@@ -259,7 +266,7 @@ def test_a_traced_kernel_costs_what_the_declared_one_does(seed: int) -> None:
 def test_the_ready_files_answer(name: str) -> None:
     answered = answer(read(SPECS / f"{name}.yaml"), best=1)
     assert answered.verdict is Verdict.PROVED, answered.text()
-    assert answered.result.looked_at == answered.result.count
+    assert answered.result.enumerated.looked_at == answered.result.asked
     assert "certificate     enumerated" in answered.text()
 
 

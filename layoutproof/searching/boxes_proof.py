@@ -1,105 +1,69 @@
-"""The answer of a search over a declared kernel: rows, proof, and the fate of all other candidates."""
+"""The proof of a search of boxes of candidates of a declared kernel, and the fate of those that are not shown."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import plain
-from layoutproof.searching.answer import CompilerStage, Line, Tiling, TilingAnswer
+from layoutproof.searching.answer import CompilerStage, Line, TilingAnswer
 from layoutproof.searching.document import CertificateEntry
-from layoutproof.searching.legal import partials
 from layoutproof.searching.machines import sources
 from layoutproof.searching.others import others
 from layoutproof.searching.problem import UNDECIDED, Problem
-from layoutproof.searching.solve import Tilings
-from layoutproof.searching.tilings_text import REASONS, cost_text, mebibytes, stage_lines
+from layoutproof.searching.tilings import BoundedBoxes, Tilings, set_aside, uncompiled, unproved
+from layoutproof.searching.tilings_text import REASONS, cost_text, mebibytes
 
 UNCOUNTED = "not counted, since the file states no flops"
 
 
-def answer_of(searched: Tilings) -> TilingAnswer:
-    """The whole answer; every candidate that is not shown is gone through for it."""
-    problem, counted, stage = searched.problem, others(searched), _stage(searched)
-    return TilingAnswer(
-        problem,
-        verdict=searched.verdict,
-        reason=searched.unknown,
-        candidates=searched.asked,
-        rows=_rows(searched),
-        proof=_proof(searched, counted.many > 0),
-        details=_details(searched),
-        certificate=_certificate(searched),
-        model=_model(problem, stage),
+def proved(answer: TilingAnswer, found: Tilings) -> TilingAnswer:
+    """The answer with its proof, and the state of every candidate that is not shown, which is gone through for it."""
+    problem, how, counted = found.problem, found.bounded, others(found)
+    return replace(
+        answer,
+        proof=_proof(found, how, counted.many > 0),
+        details=_details(found, how),
+        certificate=_certificate(how),
+        model=_model(problem, answer.stage),
         others=counted,
         compute="" if problem.flops is not None else UNCOUNTED,
-        bound=searched.progress.bound,
-        stage=stage,
-        front=searched.front,
-        infeasible=searched.infeasible,
-        left_out=searched.removed,
+        bound=how.progress.bound,
+        front=how.front,
+        infeasible=how.infeasible,
+        left_out=how.removed,
     )
 
 
-def _rows(searched: Tilings) -> tuple[Tiling, ...]:
-    """The shown rows, the best first, each with its findings."""
-    problem, rows = searched.problem, []
-    for k in searched.shown:
-        one, findings = searched.found[k], searched.findings[k]
-        over = {
-            (p.operand, p.dimension): p
-            for shape, judged in zip(problem.shapes, findings, strict=True)
-            for p in partials(problem.bind(shape, one.values), judged)
-        }
-        reply = searched.compiled[k] if searched.compiled else None
-        rows.append(Tiling(one.values, one.cost, one.figures, one.limits, tuple(over.values()), findings, reply))
-    return tuple(rows)
-
-
-def _stage(searched: Tilings) -> CompilerStage | None:
-    """The questions to the compiler, and the measure that its estimates compare."""
-    if searched.compiled is None:
-        return None
-    from layoutproof.searching.compiled import weighed
-
-    shown = [searched.compiled[k].report for k in searched.shown if not searched.compiled[k].stand_in]
-    return CompilerStage(
-        bool(searched.told),
-        _asked(searched),
-        searched.told,
-        stage_lines(shown, searched.told, searched.problem.target, weighed(searched.problem)),
-        tuple((one.values, message) for one, message in searched.refusals),
-        tuple((one.values, why) for one, why in searched.unanswered),
-    )
-
-
-def _asked(searched: Tilings) -> str:
+def asked(found: Tilings) -> str:
     """Which compiler was asked what, or why it was not."""
-    unasked = next((one.unasked for one in searched.compiled or () if not one.report), "")
-    if unasked or not searched.told:
+    unasked = next((one.unasked for one in found.replies or () if not one.report), "")
+    if unasked or not found.told:
         return f"not asked: {unasked or 'there is nothing to compile'}"
-    if searched.problem.body is None:
+    if found.problem.declared.body is None:
         return f"{version()}, ahead of time, windows and scratch only: a stand-in that writes zeros, not the kernel"
     return f"{version()}, ahead of time, with the kernel's own body"
 
 
-def _proof(searched: Tilings, aside: bool) -> tuple[Line, ...]:
+def _proof(searched: Tilings, how: BoundedBoxes, aside: bool) -> tuple[Line, ...]:
     """The proof of the whole answer, and its engine. aside: whether headroom sets any candidate aside."""
-    problem, progress, found = searched.problem, searched.progress, searched.certificate
-    if searched.unproved:
-        bound = progress.bound
+    problem, found, why_open = searched.problem, how.certificate, unproved(searched)
+    if why_open:
+        bound = how.progress.bound
         left = () if bound is None else (("bound", f"what is left costs no less than {cost_text(problem, bound)}"),)
-        return (("unknown", searched.unproved), *left)
-    if not progress.found:
-        open_ones = searched.set_aside or searched.uncompiled
-        return (("unknown", open_ones),) if open_ones else _none(searched)
-    unknown = (("unknown", searched.uncompiled),) if searched.uncompiled else ()
+        return (("unknown", why_open), *left)
+    refused = uncompiled(searched)
+    if not searched.found:
+        open_ones = set_aside(searched) or refused
+        return (("unknown", open_ones),) if open_ones else _none(searched, how)
+    unknown = (("unknown", refused),) if refused else ()
     if found is None:
         return unknown
-    dearest = cost_text(problem, progress.found[-1].cost)
-    many = len(progress.found)
+    dearest = cost_text(problem, searched.found[-1].cost)
+    many = len(searched.found)
     whole = "the table" if searched.best is None or many <= searched.best else f"the {many} that the compiler takes"
     rules = "the rules allow and headroom leaves" if aside else "the rules allow"
     what = f"nothing outside of {whole} that {rules} costs less than {dearest}"
@@ -110,10 +74,10 @@ def _proof(searched: Tilings, aside: bool) -> tuple[Line, ...]:
     return (("certificate", f"{found.kind}: {what}; {who}"), *unknown)
 
 
-def _details(searched: Tilings) -> tuple[Line, ...]:
+def _details(searched: Tilings, how: BoundedBoxes) -> tuple[Line, ...]:
     """The candidates that the certificate of a best answer leaves out, and cheaper ones that are refused."""
-    found, count = searched.certificate, searched.problem.count()
-    if found is None or searched.unproved or not searched.progress.found:
+    found, count = how.certificate, searched.problem.count()
+    if found is None or unproved(searched) or not searched.found:
         return ()
     left = f"{searched.asked - count} of the {searched.asked} are left out first, see below"
     cheaper = _by_kind(found.cheaper or {}, "cheaper, but left out")
@@ -132,14 +96,14 @@ def _by_kind(refused: Mapping[str, int], what: str) -> list[Line]:
     return [("", f"{count} {what}: {left if why == 'VMEM' else shorten(why, 160)}") for count, why in shown]
 
 
-def _none(searched: Tilings) -> tuple[Line, ...]:
+def _none(searched: Tilings, how: BoundedBoxes) -> tuple[Line, ...]:
     """That nothing is feasible, the certificate of that, and which conditions cannot be met together."""
-    why, found = searched.infeasible, searched.certificate
+    why, found = how.infeasible, how.certificate
     lines = [("none", f"no candidate of {searched.asked} is feasible")]
     if found is not None:
         lines.append(("certificate", f"bounds: {found.boxes} boxes cover all {found.covered}, each bounded anew"))
-    if searched.refusals:
-        lines.append(("", f"the compiler refused {len(searched.refusals)} that the model allows"))
+    if how.refusals:
+        lines.append(("", f"the compiler refused {len(how.refusals)} that the model allows"))
     if why is None:
         return tuple(lines)
     if not why.conditions:
@@ -162,6 +126,8 @@ def _none(searched: Tilings) -> tuple[Line, ...]:
 def _model(problem: Problem, stage: CompilerStage | None) -> tuple[Line, ...]:
     """The cost model and where its constants come from."""
     cost = "time" if problem.cost is None else str(problem.cost)
+    model = problem.declared.model
+    kept = problem.kept_free(model.kernel)
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
     lines = [
         ("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
@@ -171,17 +137,17 @@ def _model(problem: Problem, stage: CompilerStage | None) -> tuple[Line, ...]:
         ("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
         ("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
          f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
-        ("headroom", f"{problem.headroom.percent}% of VMEM is kept free for that; {problem.headroom.source}"),
+        ("headroom", f"{kept.percent}% of VMEM is kept free for that; {kept.source}"),
     ]  # fmt: skip
-    lines += [("source", source) for source in sources(problem.machine, problem.overhead_given)]
+    lines += [("source", source) for source in sources(model.machine, problem.step_overhead is not None)]
     lines += [("compiler", stage.said)] if stage else []
-    if any(one.looked_up for one in problem.model.traffic):
+    if any(one.looked_up for one in model.traffic):
         lines.append(("tables", "entries of tables count as if no two in a row were equal"))
     return tuple(lines)
 
 
-def _certificate(searched: Tilings) -> CertificateEntry | None:
-    found = searched.certificate
+def _certificate(how: BoundedBoxes) -> CertificateEntry | None:
+    found = how.certificate
     if found is None:
         return None
     return {
