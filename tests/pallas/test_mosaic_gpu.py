@@ -53,6 +53,14 @@ def test_the_wrong_one_is_refuted_by_its_question(name: str) -> None:
     assert all(f.counterexample for f in spoken if f.verdict is Verdict.REFUTED)
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_jax_lowers_both_for_a_gpu(name: str) -> None:
+    """So the right one is one that a GPU can be given, and of the error JAX says nothing; it needs no GPU for that."""
+    pair = ALL[name]
+    for made in (pair.make(), pair.make(**pair.wrong)):
+        assert jax.jit(made).trace(*pair.args).lower(lowering_platforms=("cuda",)).as_text()
+
+
 def test_what_happens_in_no_program_is_not_refuted() -> None:
     def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
         rows = pl.ds(lax.axis_index("i") * 64, 64)

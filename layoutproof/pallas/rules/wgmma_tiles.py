@@ -1,0 +1,138 @@
+"""The operands of each matrix product of a warpgroup (`wgmma`) lie as its instruction reads them.
+
+Why it matters: JAX refuses other products, but only when it lowers the kernel for a GPU: a trace on a CPU, and JAX's
+interpreter, take them.
+Refuted by: the operand: in other tiles than 8 rows of one swizzle, without a swizzle, or with another one than the
+other operand; transposed, where its elements are not 2 bytes; a product whose rows are no multiple of 64, whose columns
+are no multiple of 8 or more than 256, whose depth is no multiple of the swizzle; an accumulator of another type.
+Asked of every product, whether or not a program comes to it: its shapes are those of the code.
+Example: `plgpu.wgmma(acc, a, b)` of f16 operands in tiles of 8 x 32 with a swizzle of 128 bytes, which are 64 elements.
+Source: `_wgmma_lowering` in jax/_src/pallas/mosaic_gpu/primitives.py, `wgmma` in jax/experimental/mosaic/gpu/wgmma.py
+(jax 0.10.2), held against what JAX says when it lowers for a GPU.
+Fix: on both operands `plgpu.TilingTransform((8, swizzle / bytes of an element))`, `plgpu.SwizzleTransform(swizzle)`.
+Incident: none is known to us.
+Limits: Read for lane semantics, which is the default. Operands through reshapes are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from layoutproof.bodies.claims import not_modelled
+from layoutproof.bodies.effects import Access, Body, Effect, StartedUse, View
+from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+TARGET = False
+BODY = True
+SETTLED_BY = "take slices of shared memory in tiles of 8 rows of one swizzle"
+
+ROWS, COLUMNS, MOST_COLUMNS, TILE_ROWS = 64, 8, 256, 8
+"""Of a product: what its rows and its columns are multiples of, and the most columns; the rows of a tile."""
+HALVES = frozenset(("f16", "f8e5m2", "f8e4m3fn"))
+"""Operands that an accumulator of f16 takes too."""
+
+
+def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+    """One per product; none of other kernels."""
+    body: Body | None = kernel.body
+    if body is None or kernel.platform != "mosaic_gpu":
+        return ()
+    found = [
+        Obligation(use.views[-1].reference.name, _settled(acc, use), source=use.spot.source)
+        for acc, use in _products(body.effects)
+    ]
+    return (*found, *not_modelled(kernel, body)) if found else ()
+
+
+def unasked(kernel: Kernel) -> Settled:
+    """Where nothing is multiplied by a warpgroup."""
+    return undecided("no matrix product of a warpgroup of a GPU")
+
+
+def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
+    """Each product with what it adds to, which the effect before it says."""
+    for before, effect in pairwise(effects):
+        if isinstance(effect, StartedUse) and isinstance(before, Access) and before.kind == "add":
+            yield before, effect
+
+
+def _settled(acc: Access, use: StartedUse) -> Settled:
+    *left, right = use.views
+    if acc.view.dims is None or right.dims is None or any(_turned(view) is None for view in use.views):
+        return undecided("an operand through a view that is no slice and no transposition")
+    if any(view.dtype not in ELEMENT_BITS for view in use.views):
+        return undecided(f"how many bits an element of {right.dtype} has")
+    refused = next(_of_operands(left, right), None) or next(_of_product(acc.view, right), None)
+    return refused or by_rule("")
+
+
+def _turned(view: View) -> bool | None:
+    """Whether an operand is seen transposed; None where it is seen through anything else than slices."""
+    turned = False
+    for step in view.steps:
+        if step.kind == "transpose" and step.permutation == (1, 0):
+            turned = not turned
+        elif step.kind != "slices":
+            return None
+    return turned
+
+
+def _of_operands(left: Sequence[View], right: View) -> Iterator[Settled]:
+    """What is wrong with how the operands lie. left: none where it is in registers."""
+    for view in (*left, right):
+        of, bits = view.reference, ELEMENT_BITS[view.dtype]
+        width = of.swizzle * 8 // bits
+        if not of.swizzle or len(of.tilings) != 1:
+            yield by_rule(
+                f"{of.name} has {'no tiles' if of.swizzle else 'no swizzle'}: a product reads swizzled rows in tiles",
+                f"look at its transforms: TilingTransform(({TILE_ROWS}, ..)) and SwizzleTransform(..)",
+            )
+        elif of.tilings[0] != (TILE_ROWS, width):
+            tiles = " x ".join(map(str, of.tilings[0]))
+            yield by_rule(
+                f"{of.name} lies in tiles of {tiles}, and a swizzle of {of.swizzle} bytes of {view.dtype} takes "
+                f"{TILE_ROWS} x {width}",
+                f"look at its transforms: TilingTransform(({TILE_ROWS}, {width}))",
+            )
+        # rows of the left one and columns of the right one are what the instruction reads by itself
+        if bits != 16 and bool(_turned(view)) == (view is not right):
+            yield by_rule(
+                f"{of.name} has the depth of the product along its rows of memory, and {view.dtype} is not 2 bytes: "
+                "only those are transposed",
+                "look at how it lies: the depth comes last in memory",
+            )
+    for view in left:
+        if view.reference.swizzle != right.reference.swizzle:
+            yield by_rule(
+                f"{view.reference.name} has a swizzle of {view.reference.swizzle} bytes, and {right.reference.name} "
+                f"one of {right.reference.swizzle}",
+                "look at the transforms of both: one swizzle",
+            )
+
+
+def _of_product(acc: View, right: View) -> Iterator[Settled]:
+    """What is wrong with the product itself: rows, columns, depth and types."""
+    assert acc.dims is not None
+    assert right.dims is not None
+    (rows, columns), depth, dtype = acc.dims, right.dims[0], right.dtype
+    group = right.reference.swizzle * 8 // ELEMENT_BITS[dtype]
+    if rows % ROWS:
+        yield by_rule(f"the product has {rows} rows, no multiple of {ROWS}", "look at the shape of the accumulator")
+    if columns % COLUMNS or columns > MOST_COLUMNS:
+        yield by_rule(
+            f"the product has {columns} columns: it takes multiples of {COLUMNS}, {MOST_COLUMNS} at most",
+            "look at the shape of the accumulator: several products, of fewer columns",
+        )
+    if depth % group:
+        yield by_rule(
+            f"the product is {depth} deep, no multiple of the {group} elements of a swizzle", "look at the slice"
+        )
+    takes = {"f16": ("f16", "f32"), "s8": ("s32",)}.get("f16" if dtype in HALVES else dtype, ("f32",))
+    if acc.dtype not in takes:
+        yield by_rule(
+            f"the accumulator is {acc.dtype}, and a product of {dtype} adds to {' or '.join(takes)}",
+            "look at the element type of plgpu.ACC",
+        )

@@ -1,0 +1,138 @@
+"""Operands of products of a warpgroup: the limits of JAX's lowering, each held against what it says itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="limits of jax 0.10.2"),
+]
+
+
+@dataclass(frozen=True)
+class Product:
+    """acc += a @ b of operands that lie in shared memory.
+
+    left, right: how each lies: (rows of its tiles, swizzle in bytes, 0 for none), and whether it is seen transposed.
+    """
+
+    m: int = 64
+    n: int = 128
+    k: int = 128
+    dtype: Any = jnp.float16
+    adds: Any = jnp.float32
+    left: tuple[int, int, bool] = (8, 128, False)
+    right: tuple[int, int, bool] = (8, 128, False)
+
+    def memory(self, shape: tuple[int, int], lies: tuple[int, int, bool]) -> Any:
+        rows, swizzle, turned = lies
+        width = swizzle // jnp.dtype(self.dtype).itemsize
+        tiles = (plgpu.TilingTransform((rows, width)), plgpu.SwizzleTransform(swizzle)) if swizzle else ()
+        return plgpu.SMEM(shape[::-1] if turned else shape, self.dtype, transforms=tiles)
+
+    def kernel(self) -> Any:
+        def body(o_gmem: Any, a: Any, b: Any, acc: Any) -> None:
+            left, right = (
+                plgpu.transpose_ref(x, (1, 0)) if t else x for x, t in ((a, self.left[2]), (b, self.right[2]))
+            )
+            plgpu.wgmma(acc, left, right)
+            plgpu.wgmma_wait(0)
+
+        a, b = self.memory((self.m, self.k), self.left), self.memory((self.k, self.n), self.right)
+        out = jax.ShapeDtypeStruct((self.m, self.n), self.adds)
+        scratch = [a, b, plgpu.ACC((self.m, self.n), self.adds)]
+        return plgpu.kernel(body, out_type=out, grid=(1,), grid_names=("i",), scratch_types=scratch)
+
+    def said(self) -> tuple[Verdict, str]:
+        """What the question says of it."""
+        found = lp.kernels(self.kernel()).findings
+        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "wgmma_tiles"]
+        return verdict, reason
+
+    def refused(self) -> str:
+        """What JAX says of it when it lowers the kernel for a GPU, for which it needs none; "" where it does."""
+        try:
+            jax.jit(self.kernel()).trace().lower(lowering_platforms=("cuda",))
+        except Exception as error:
+            # JAX has assertions there, too
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+
+RIGHT = Product()
+"""Of f16 in tiles of 8 x 64."""
+WRONG: dict[str, tuple[Product, str]] = {
+    "96 rows": (replace(RIGHT, m=96), "96 rows"),
+    "320 columns": (replace(RIGHT, n=320), "320 columns"),
+    "two swizzles": (replace(RIGHT, left=(8, 64, False)), "swizzle of 64 bytes"),
+    "16 rows in a tile": (replace(RIGHT, left=(16, 128, False)), "16 x 64"),
+    "no swizzle": (replace(RIGHT, right=(8, 0, False)), "no swizzle"),
+    "f32, right one as it is": (replace(RIGHT, dtype=jnp.float32), "f32 is not 2 bytes"),
+    "bf16 added to f16": (replace(RIGHT, dtype=jnp.bfloat16, adds=jnp.float16), "accumulator is f16"),
+}
+
+
+def test_a_product_that_a_warpgroup_does() -> None:
+    assert RIGHT.said() == (Verdict.PROVED, "")
+    assert RIGHT.refused() == ""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_product_that_jax_refuses(name: str) -> None:
+    product, words = WRONG[name]
+    verdict, reason = product.said()
+    assert verdict is Verdict.REFUTED
+    assert words in reason
+    assert product.refused()
+
+
+def drawn(random: Random) -> Product:
+    """A product, most of them with one thing that may be wrong."""
+    dtype = random.choice((jnp.float16, jnp.bfloat16, jnp.float32, jnp.int8, jnp.float8_e4m3fn))
+    size = jnp.dtype(dtype).itemsize
+    swizzle = random.choice((32, 64, 128))
+    group = swizzle // size
+    other = random.choice((swizzle, swizzle, swizzle, 32, 64, 128))
+    turned = size != 2 if random.random() < 0.8 else random.random() < 0.5
+    odd = random.random() < 0.1 and size == 2
+    adds = jnp.int32 if dtype == jnp.int8 else jnp.float32
+    if random.random() < 0.15:
+        adds = random.choice((jnp.float16, jnp.float32, jnp.int32))
+    depth = max(group, other // size) * random.choice((1, 2))
+    columns = random.choice((1, 1, 2, 4)) * max(8, other // size)
+    rows = random.choice((64, 64, 128, 192, 96 if not odd else 64))
+    rows = -(-rows // group) * group if odd else rows
+    tile = random.choice((8, 8, 8, 8, 16))
+    return Product(rows, columns, depth, dtype, adds, (8, swizzle, odd), (tile, other, turned))
+
+
+def test_random_products_are_refused_as_jax_refuses_them() -> None:
+    """Both happen."""
+    random, seen = Random(20261128), Counter()
+    while seen.total() < 80:
+        product = drawn(random)
+        try:
+            jax.make_jaxpr(product.kernel())()
+        except AssertionError:
+            # JAX does not trace some accumulators
+            continue
+        verdict, reason = product.said()
+        refused = product.refused()
+        assert (verdict is Verdict.REFUTED) == bool(refused), (product, verdict, reason, refused)
+        seen[verdict] += 1
+    assert min(seen[Verdict.PROVED], seen[Verdict.REFUTED]) > 20, seen
