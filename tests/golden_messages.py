@@ -1,4 +1,7 @@
-"""The words of the messages that tests assert by id, one of each, as the product writes them on the tests' own cases.
+"""The words of the messages that tests assert by id, one of each.
+
+What the readers refuse is shown as it is written on the tests' own cases; of a message that a test asserts by `Said`
+the template is shown.
 
     python -m tests.golden_messages
 
@@ -7,14 +10,18 @@ writes `tests/golden/messages.md` anew. A message whose words are bettered chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import importlib
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.message import Message
+from layoutproof.core.message import Message, Template
 from layoutproof.layouts import axe
+from tests.imports import sources
 from tests.layouts import test_axe_text, test_kernel_refused, test_xla_text
+from tests.ratchet import suite
 
 PAGE = Path(__file__).with_name("golden") / "messages.md"
 
@@ -33,6 +40,23 @@ def cases() -> Iterator[Callable[[], object]]:
             yield partial(made, **fields)
 
 
+def templates() -> dict[str, Template]:
+    """All templates of the product, by id."""
+    modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
+    return {each.id: each for module in modules for each in vars(module).values() if isinstance(each, Template)}
+
+
+def asserted() -> list[str]:
+    """The ids that tests assert by `Said`."""
+    return sorted({id for text in suite().values() for id in re.findall(r'\bSaid\(\s*"([a-z]+\.\w+)"', text)})
+
+
+def table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Ids and words as Markdown."""
+    shown = [f"| `{id}` | {words.replace('|', chr(92) + '|')} |" for id, words in rows]
+    return ["| id | words |", "|---|---|", *shown, ""]
+
+
 def page() -> str:
     """One row for each id, by id; of several cases the first."""
     found: dict[str, str] = {}
@@ -42,10 +66,10 @@ def page() -> str:
         except LayoutError as error:
             if isinstance(error.problem, Message):
                 found.setdefault(error.problem.id, error.problem)
-    rows = [f"| `{id}` | {words.replace('|', chr(92) + '|')} |" for id, words in sorted(found.items())]
-    return "\n".join(
-        ["# Messages", "", "Made by `python -m tests.golden_messages`.", "", "| id | words |", "|---|---|", *rows, ""]
-    )
+    known = templates()
+    lines = ["# Messages", "", "Made by `python -m tests.golden_messages`.", "", *table(sorted(found.items()))]
+    lines += ["## Templates", "", *table((id, known[id].words) for id in asserted() if id in known and id not in found)]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

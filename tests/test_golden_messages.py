@@ -9,7 +9,7 @@ import pytest
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.message import Message, Template
 from layoutproof.layouts import axe
-from tests.golden_messages import PAGE, page
+from tests.golden_messages import PAGE, asserted, page, templates
 from tests.imports import sources
 
 pytestmark = pytest.mark.slow
@@ -24,8 +24,14 @@ def test_one_id_has_one_template() -> None:
     """Of all templates that stand in the modules of the product."""
     modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
     ids = [each.id for module in modules for each in vars(module).values() if isinstance(each, Template)]
-    assert len(ids) > 300
+    assert len(ids) > 900
     assert sorted(ids) == sorted(set(ids))
+
+
+def test_what_tests_assert_by_id_is_there() -> None:
+    """An id that no template has would never be said: the test that asserts its absence would always pass."""
+    planted = {"kernel.word", "kernel.at"}
+    assert set(asserted()) - set(templates()) - planted == set()
 
 
 def test_what_str_gives_of_an_error_is_a_plain_text() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Mask
 from layoutproof.bodies.integers import OPERATIONS, SHIFTS, applied, condition_of, converted, held
@@ -39,11 +40,11 @@ def _elementwise(on: Pass, equation: Equation, operands: list[Value]) -> list[Va
     dtype = equation.invars[0].aval.dtype
     span, fits = _span(name, operands, dtype, variable.aval.dtype)
     extents = dict(zip(on.names, on.grid, strict=True))
-    quotient = Value(dims, variable.aval.dtype, "a division by what is no positive constant")
+    quotient = Value(dims, variable.aval.dtype, problems.DIVISION())
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
-            raise Lost(f"the result of {name}")
+            raise Lost(problems.RESULT(name))
         parts = [o.number(aligned(o, dims, index)) for o in operands]
         try:
             found = applied(name, parts, dtype)
@@ -173,7 +174,7 @@ def _converted(on: Pass, equation: Equation, operands: list[Value]) -> list[Valu
 
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iub" or old.kind not in "iub":
-            raise Lost(f"a number that was converted from {old} to {new}")
+            raise Lost(problems.CONVERTED(old, new))
         if kept and old.kind in "iu" and new.kind in "iu":
             same: Term = operand.number(index)
             return same

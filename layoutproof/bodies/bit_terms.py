@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from layoutproof.bodies import problems
 from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ZERO, Term
 
@@ -70,7 +71,7 @@ def masked(term: Term, mask: int) -> Term:
         runs.append(part if low == 0 else fold("shl", part, Term("int", low)))
         low += length
     if len(runs) > MOST_RUNS:
-        raise UnsupportedOp(f"the bitwise and with {mask}, which has {len(runs)} runs of ones")
+        raise UnsupportedOp(problems.AND_RUNS(mask, len(runs)))
     return reduce(lambda left, right: fold("+", left, right), runs, ZERO)
 
 
@@ -91,14 +92,14 @@ def bitwise(name: str, operands: list[Term]) -> Term:
             return both
         twice = both if name == "or" else fold("*", Term("int", 2), both)
         return fold("-", fold("+", term, other), twice)
-    raise UnsupportedOp(f"the bitwise operation {name}")
+    raise UnsupportedOp(problems.BITWISE(name))
 
 
 def shifted(term: Term, by: Term, bits: int, direction: str) -> Term:
     """A shift by a constant below the width; "left", "right", or "logical": zeros come in from the left."""
     count = constant(by)
     if count is None or not 0 <= count < bits:
-        raise UnsupportedOp(f"a shift by {by}, which is no constant from 0 to {bits - 1}")
+        raise UnsupportedOp(problems.SHIFT(by, bits - 1))
     if direction == "left":
         # no product: the compiler's prover of alignment tells them apart
         return fold("shl", term, Term("int", count)) if count else term

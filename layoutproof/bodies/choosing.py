@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.shapes import clamped, shape_of
@@ -25,7 +26,7 @@ def _gather(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     fills = "FILL" in str(params.get("mode"))
     gone = {int(d) for d in numbers.collapsed_slice_dims} | set(batching)
     if len(indices.dims) != len(dims) - len(offsets) + 1:
-        raise UnsupportedOp("a gather whose indices have another shape")
+        raise UnsupportedOp(problems.GATHER_SHAPE())
 
     def batch(index: Index) -> Index:
         return tuple(term for k, term in enumerate(index) if k not in offsets)
@@ -65,7 +66,7 @@ def _gather(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
     defined = operand.defined and indices.defined
     dtype = equation.outvars[0].aval.dtype
-    number = "what a gather takes or fills in" if fills else lambda index: operand.number(place(index, False))
+    number = problems.GATHER() if fills else lambda index: operand.number(place(index, False))
     return [Value(dims, dtype, number, None if defined else undefined)]
 
 
@@ -74,13 +75,13 @@ def _sorted(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     params = equation.params
     keys = int(params.get("num_keys", 1))
     axis = int(params["dimension"])
-    return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, "what a sort moves") for one in operands]
+    return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, problems.SORT()) for one in operands]
 
 
 def _top(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (operand,) = operands
     axis = int(equation.params.get("axis", len(operand.dims) - 1)) % len(operand.dims)
-    why = "the largest of many"
+    why = problems.LARGEST()
     return [
         _along(on, [operand], axis, shape_of(equation, k), variable.aval.dtype, why)
         for k, variable in enumerate(equation.outvars)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of
 from layoutproof.bodies.sums import with_sums
 from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced, written
@@ -98,7 +99,7 @@ def asked(
     stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
     sizes = set(kernel.parameters())
     if stray - sizes:
-        raise Unsupported(f"speaks of {', '.join(sorted(stray - sizes))}, a loop's counter outside of the loop")
+        raise Unsupported(problems.STRAY(", ".join(sorted(stray - sizes))))
     spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
     if inner:
         spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(most(loop) for loop in inner))
@@ -203,8 +204,9 @@ def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
         first.setdefault(at, what)
     if not first:
         return []
-    said = " and ".join(f"{what} at {_short(at)}" if at else what for at, what in first.items())
-    return [Obligation(kernel.name, undecided(f"not modelled: {said}"), source=next(iter(first)))]
+    parts = [problems.SAID_AT(what, _short(at)) if at else what for at, what in first.items()]
+    said = parts[0] if len(parts) == 1 else " and ".join(parts)
+    return [Obligation(kernel.name, undecided(problems.NOT_MODELLED(said)), source=next(iter(first)))]
 
 
 def _short(source: str) -> str:
@@ -482,7 +484,7 @@ def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> t
             if part.op == "maybe":
                 raise Unsupported(str(part.args[0]))
             if part.op == "leaf":
-                raise Unsupported(f"whether {part.args[0]} is defined")
+                raise Unsupported(problems.DEFINED(part.args[0]))
             if part.op == "read":
                 reads[part] = None
             if part.op == "name" and part.args[0] not in names:

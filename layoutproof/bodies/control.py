@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from layoutproof.bodies import invariants
+from layoutproof.bodies import invariants, problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.claims import LONGEST_LOOP
 from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
@@ -29,7 +29,7 @@ from layoutproof.core.operations import CONDITIONS, INT32, Op
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Equation, Literal, Program, Variable, scan_parts
 
-_HANDED_ON = "a number that a loop hands on"
+_HANDED_ON = problems.HANDED_NUMBER()
 """The reason of an unknown carried number."""
 
 
@@ -37,7 +37,7 @@ def _call(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
     params = equation.params
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
-        raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
+        raise UnsupportedOp(problems.CALL_WITHOUT_BODY(params.get("name", "a function")))
     known = DIVISIONS.get(str(params.get("name", "")))
     if known and len(operands) == 2 and jaxpr.own:
         by = _whole(operands[1])
@@ -94,7 +94,7 @@ def _merged(which: Value, cases: Sequence[tuple[Term, BodyValue]]) -> BodyValue:
     if isinstance(first, View):
         if all(value is first for _, value in cases):
             return first
-        raise UnsupportedOp("a branch that chooses a reference")
+        raise UnsupportedOp(problems.BRANCH_REFERENCE())
     if len(cases) == 1:
         return first
     arrays = [(condition, as_array(value)) for condition, value in cases]
@@ -140,7 +140,7 @@ def _scan(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
     finals = _close(on, loop, inits, slots, results[:carry], known, Term("int", length))
     stacked = []
     for value, variable in zip(results[carry:], equation.outvars[carry:], strict=True):
-        why = "what a loop stacks"
+        why = problems.LOOP_STACKS()
         dims = dims_of(variable.aval)
         stacked.append(
             Value(dims, value.dtype, why, None if value.defined else lambda index: maybe("what a loop stacks"))
@@ -162,7 +162,7 @@ def looped(
     lower, upper, step = (b if isinstance(b, Value) else on.constant_value(b) for b in bounds)
     by = _whole(step)
     if by is None or by < 1:
-        raise UnsupportedOp("a parallel loop whose step is not known")
+        raise UnsupportedOp(problems.PARALLEL_STEP())
     first, end = on.scalar(lower), on.scalar(upper)
     count = fold("//", linear([(1, end), (-1, first), (1, Term("int", by - 1))]), Term("int", by))
     count = count if count.op == "int" and count.args[0] >= 0 else fold("max", count, ZERO)
@@ -248,9 +248,9 @@ def _as_often(
     """
     begins, goes_on, again = conditions
     name, after = on.named("decided"), on.named("decided")
-    before = Value((), begins.dtype, "whether a loop goes on", lambda index: begins.undefined())
+    before = Value((), begins.dtype, problems.LOOP_GOES_ON(), lambda index: begins.undefined())
     every_time = Value(
-        (), begins.dtype, "whether a loop goes on", lambda index: any_of([leaf(name, ()), goes_on.undefined()])
+        (), begins.dtype, problems.LOOP_GOES_ON(), lambda index: any_of([leaf(name, ()), goes_on.undefined()])
     )
     on.carried[name] = Carried(loop, before, every_time)
     on.carried[after] = Carried(loop, before, every_time, final=True)
@@ -378,7 +378,7 @@ def _slot(on: Pass, init: BodyValue, span: Span | None) -> tuple[str, BodyValue]
     name = on.named("carry")
     term = on.any_number(name, _HANDED_ON, init.dtype, on.source())
     if init.dims or getattr(init.dtype, "kind", "") not in "iub":
-        why = "a value that a loop hands on"
+        why = problems.HANDED_VALUE()
         return name, Value(init.dims, init.dtype, why, lambda index: leaf(name, index))
     said = term if init.dtype.kind != "b" else Term("!=", term, ZERO)
     return name, Value((), init.dtype, lambda index: said, lambda index: leaf(name, index), span=span)
@@ -542,7 +542,7 @@ def _trips(
     if all(part in forms or part not in starts for part in names_in(condition)):
         held = replaced(replaced(condition, renaming(forms)), before)
         facts.append(any_of([Term("==", trips, ZERO), held]))
-    why = "how often a loop runs"
+    why = problems.LOOP_RUNS()
     on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, why, loop.source, tuple(facts), not on.loops)
     return trips
 

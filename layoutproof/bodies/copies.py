@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import BodyReference, Device, Mask, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.memory import through, view_of
@@ -34,7 +35,7 @@ def _moved(source: View, target: View) -> Value | None:
     if not steps:
         return None
     if len(steps) > 1 or target.dims is None or steps[0][1] is not steps[0][0].steps[-1]:
-        raise UnsupportedOp("a list of places of which some are ignored, and more of a view")
+        raise UnsupportedOp(problems.LIST_AND_MORE())
     ((_, step),) = steps
     doubt = None if step.held.defined else lambda index: step.held.undefined(index[:1])
     return Value(target.dims, step.held.dtype, lambda index: step.held.number(index[:1]), doubt)
@@ -55,7 +56,7 @@ def _parts(on: Pass, equation: Equation, operands: list[BodyValue]) -> tuple[Vie
     if len(parts) == 5:
         source, target, semaphore, sent, device = parts
     else:
-        raise UnsupportedOp(f"a copy of {len(parts)} parts, a form of this version of JAX that is not modelled")
+        raise UnsupportedOp(problems.COPY_PARTS(len(parts)))
     return (
         view_of(on, source),
         view_of(on, target),
@@ -119,7 +120,7 @@ def _semaphore_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> 
     parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
     if any(_amount(on, said) not in (TRUE, ONE) for said in parts[3:]):
-        raise UnsupportedOp("a wait that leaves its semaphore as it is")
+        raise UnsupportedOp(problems.WAIT_KEEPS())
     on.effects.append(
         Signal(through(on, view_of(on, reference), transforms), _amount(on, amount), on.spot(), wait=True)
     )
@@ -131,7 +132,7 @@ def _amount(on: Pass, value: Value | int) -> Term:
 
 
 def _read(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    return [number(on.unknown("what a semaphore counts", v.aval.dtype), v.aval.dtype) for v in equation.outvars]
+    return [number(on.unknown(problems.SEMAPHORE_COUNT(), v.aval.dtype), v.aval.dtype) for v in equation.outvars]
 
 
 PRIMITIVES: dict[str, Rule] = {

@@ -28,6 +28,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered, meets
 from layoutproof.bodies.class_of_devices import Walked, moved, shifts
 from layoutproof.bodies.effects import (
@@ -177,10 +178,10 @@ class Devices:
         for kernel in kernels:
             _check(kernel, kernel.body)
             if axes_of(kernel) != self.axes:
-                raise Unsupported("kernels on several meshes")
+                raise Unsupported(problems.SEVERAL_MESHES())
         self.places = tuple(product(*(range(extent) for _, extent in self.axes)))
         if len(self.places) > MOST_DEVICES:
-            raise Unsupported(f"a mesh of {len(self.places)} devices; up to {MOST_DEVICES} are run")
+            raise Unsupported(problems.MESH_SIZE(len(self.places), MOST_DEVICES))
         self.walked: dict[tuple[int, str, tuple[Number, ...]], Walked] = {}
         self.events: list[list[Event]] = []
         self.begins: list[list[int]] = []
@@ -198,7 +199,7 @@ class Devices:
                     _DeviceTrace(self, kernel, call, number, events).run()
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
-                raise Unsupported(f"more than {MOST_EVENTS:,} events on {len(self.places)} devices")
+                raise Unsupported(problems.EVENTS_ON_DEVICES(MOST_EVENTS, len(self.places)))
         self.walked = {}
         self.look()
 
@@ -269,7 +270,7 @@ class Devices:
         self._steps += steps
         spend(1 + steps // PER_STEP)
         if self._steps > MOST_STEPS:
-            raise Unsupported(f"more than {MOST_STEPS:,} events in runs of {len(self.events)} devices")
+            raise Unsupported(problems.EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
         return tuple(positions), counts
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
@@ -310,11 +311,8 @@ class Devices:
             _, _, name, at = event.semaphore
             unit = "bytes of " if event.bytes else "of "
             there = self.counts.get(event.semaphore, 0)
-            what = (
-                f"{self.name(device)} waits for {event.amount} {unit}{slot_text(name, at)}, which counts {there} "
-                f"when every other {self.word} has ended or waits, too: it never returns"
-            )
-            hint = f"look at what signals {slot_text(name, at)} of {self.name(device)}, or copies to it"
+            what = problems.NEVER_RETURNS(self.name(device), event.amount, unit, slot_text(name, at), there, self.word)
+            hint = problems.LOOK_AT_SIGNALS(slot_text(name, at), self.name(device))
             found.append(self._problem("never", what, hint, name, event))
         return found[:1]
 
@@ -324,8 +322,8 @@ class Devices:
             if not count:
                 continue
             last = next(e for events in self.events for e in reversed(events) if key in (e.semaphore, e.sent))
-            what = f"{slot_text(name, at)} of {self.name(device)} counts {count} when all {self.word}s have ended"
-            hint = f"look at the waits for {slot_text(name, at)}: they take less than is signalled and copied"
+            what = problems.COUNTS_AT_END(slot_text(name, at), self.name(device), count, self.word)
+            hint = problems.LOOK_AT_WAITS(slot_text(name, at))
             yield self._problem("left", what, hint, name, last, device=device)
 
     def _early(self) -> Iterator[DeviceProblem]:
@@ -350,14 +348,8 @@ class Devices:
                 if signalled and is_barrier(kernel.body, subject):
                     continue
                 does = f"copies into {subject}" if copied else f"signals {subject}"
-                what = (
-                    f"{self.name(event.device)} {does} of {self.name(device)}, which may not have begun the kernel: "
-                    "no barrier comes before"
-                )
-                hint = (
-                    "look at what comes before it: signal pltpu.get_barrier_semaphore() of each device that is "
-                    "reached, and wait for theirs"
-                )
+                what = problems.NOT_BEGUN(self.name(event.device), does, self.name(device))
+                hint = problems.LOOK_AT_BARRIER()
                 return self._problem("early", what, hint, subject, event, other=device)
         return None
 
@@ -368,7 +360,7 @@ class Devices:
                 continue
             spend(1 + len(spans) ** 2 // 2 // PER_STEP)
             if len(spans) > MOST_TOUCHES:
-                raise Unsupported(f"{len(spans):,} touches of {spans[0].piece.region.name}")
+                raise Unsupported(problems.TOUCHES(len(spans), spans[0].piece.region.name))
             for k, one in enumerate(spans):
                 for other in spans[k + 1 :]:
                     if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
@@ -403,14 +395,10 @@ class Devices:
         own = a.device == b.device
         name, where = one.piece.region.name, self._whose(one.piece.device)
         element = met if isinstance(met, tuple) else ()
-        what = (
-            f"{self._does(one)} {'' if element == () else f'element {element} of '}{name}{where} while "
-            f"{self._does(other)} it at line {_line(b)}: nothing orders them"
+        what = problems.NOTHING_ORDERS(
+            self._does(one), "" if element == () else f"element {element} of ", name, where, self._does(other), _line(b)
         )
-        hint = (
-            f"look at what {self.name(a.device)} waits for before line {_line(a)}, and {self.name(b.device)} before "
-            f"line {_line(b)}: the one has to know that the other is done"
-        )
+        hint = problems.LOOK_AT_ORDER(self.name(a.device), _line(a), self.name(b.device), _line(b))
         problem = self._problem("own" if own else "meets", what, hint, name, a, element=element, other=b.device, to=b)
         return problem if sure else replace(problem, what=f"perhaps {what}", sure=False)
 
@@ -468,8 +456,8 @@ class Devices:
             if box is None or not covered(box, writes):
                 name, where = span.piece.region.name, self._whose(span.piece.device)
                 element = () if box is None else _hole(box, writes)
-                what = f"{self._does(span)} element {element} of {name}{where}, which nothing has written before"
-                hint = f"look at what is waited for before line {_line(span.event)}: it has to fill {name}"
+                what = problems.UNWRITTEN_BEFORE(self._does(span), element, name, where)
+                hint = problems.LOOK_AT_FILLING(_line(span.event), name)
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
                 at = tuple((n, n + 1) for n in element)
                 maybe = box is None or any(other is None or meets(other, at) for other in later)
@@ -487,8 +475,8 @@ class Devices:
             if covered(whole, known):
                 continue
             element = _hole(whole, known)
-            what = f"nothing writes element {element} of {name} of {self.name(device)}"
-            hint = f"look at which devices send to {self.name(device)}, and to which part of {name}"
+            what = problems.NOTHING_WRITES(element, name, self.name(device))
+            hint = problems.LOOK_AT_SENDERS(self.name(device), name)
             point = {"device": self.places[device], "element": element}
             problem = DeviceProblem("unstored", what, hint, name, kernel.source, True, point)
             open_ = len(known) < len(spans)
@@ -538,16 +526,16 @@ def _check(kernel: Kernel, body: Body) -> None:
     """Raises Unsupported where effects of devices are not all in the body."""
     cores = has_cores(kernel)
     if not axes_of(kernel):
-        raise Unsupported("the mesh of devices is not known: nothing around the call says it")
+        raise Unsupported(problems.MESH_UNKNOWN())
     if any(type(extent) is not int for extent in kernel.grid):
-        raise Unsupported("the number of programs is not known")
+        raise Unsupported(problems.PROGRAMS_UNKNOWN())
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     if cores and any(operand.windowed for operand in kernel.operands):
-        raise Unsupported("windows of programs, beside other cores")
+        raise Unsupported(problems.WINDOWS_BESIDE())
     if parallel and not cores:
-        raise Unsupported("programs that run at the same time, beside other devices")
+        raise Unsupported(problems.PROGRAMS_BESIDE())
     if kernel.around is not None:
-        raise Unsupported("a semaphore that another kernel has, too, beside other devices")
+        raise Unsupported(problems.SEMAPHORE_BESIDE())
     for effect in body.effects:
         _check_effect(kernel, body, effect, cores)
 
@@ -557,18 +545,18 @@ def _check_effect(kernel: Kernel, body: Body, effect: Effect, cores: bool) -> No
     if isinstance(effect, StartedCopy | Wait | Signal):
         name = effect.semaphore.reference.name
         if any(o.name == name and o.memory == "semaphore" for o in kernel.operands):
-            raise Unsupported(f"{name}, a semaphore that the kernel is given: what it counts at first")
+            raise Unsupported(problems.SEMAPHORE_GIVEN(name))
     device = effect.device if isinstance(effect, StartedCopy | Signal) else None
     if device is None:
         return
     if device.core is not cores or not (device.places or device.logical is not None):
-        raise Unsupported(f"{device} in a form that is not known here")
+        raise Unsupported(problems.DEVICE_FORM(device))
     if isinstance(effect, StartedCopy):
         scopes = [e for e in body.effects if isinstance(e, Freed) and any(r.role != "semaphore" for r in e.references)]
         if effect.target.reference.role == "fresh" and len(scopes) > 1:
-            raise Unsupported("a copy into memory of another device that a scope of its body allocates")
+            raise Unsupported(problems.COPY_INTO_SCOPE())
         if effect.sent is None:
-            raise Unsupported("a copy to another device without a semaphore of its own")
+            raise Unsupported(problems.COPY_WITHOUT_SEMAPHORE())
 
 
 class _DeviceTrace(Run):
@@ -664,7 +652,7 @@ class _DeviceTrace(Run):
                     self._note("touch", effect.spot, here, pieces=tuple(whole))
             case _:
                 if held is not True:
-                    raise Unsupported(f"whether a device reaches line {effect.spot.source.rpartition(':')[2]}: {held}")
+                    raise Unsupported(problems.REACHES(effect.spot.source.rpartition(":")[2], held))
                 self._moves(on, effect, here)
 
     def _scope_ends(self, references: Sequence[BodyReference], spot: Spot) -> None:
@@ -673,11 +661,11 @@ class _DeviceTrace(Run):
             if key[2] in self._signalled:
                 self._freed.add(key[2])
             elif count:
-                raise Unsupported(f"{slot_text(key[2], key[3])}, which counts {count} where its scope ends")
+                raise Unsupported(problems.SCOPE_COUNTS(slot_text(key[2], key[3]), count))
 
     def _counted(self, key: Key, by: int) -> None:
         if key[2] in self._freed:
-            raise Unsupported(f"{key[2]}, a semaphore of a scope that is entered again, which other devices signal")
+            raise Unsupported(problems.SCOPE_AGAIN(key[2]))
         if key[0] == self.number:
             self._balance[key] = self._balance.get(key, 0) + by
 
@@ -687,17 +675,17 @@ class _DeviceTrace(Run):
                 every = effect.mask is None
                 to = self.number if device is None else self._device(on, device)
                 if device is not None and target.reference.name in self.moving:
-                    raise Unsupported(f"a copy into the window of {target.reference.name} of another device")
+                    raise Unsupported(problems.COPY_INTO_WINDOW(target.reference.name))
                 pieces = (
                     self._piece(on, source, here, self.number, False, "copies from", every),
                     self._piece(on, target, here, to, True, "copies into", every, adds_to(effect)),
                 )
                 key = self._key(on, semaphore, to)
                 back = None if sent is None else self._key(on, sent, self.number)
-                amount = self._number(bytes_of(on, source), "how many bytes a copy moves")
+                amount = self._number(bytes_of(on, source), problems.COPY_BYTES())
                 self._note("start", spot, here, amount, key, back, pieces, True)
             case Wait(view, semaphore, spot):
-                amount = self._number(bytes_of(on, view), "how many bytes are waited for")
+                amount = self._number(bytes_of(on, view), problems.WAIT_BYTES())
                 self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
             case Signal(semaphore, _, spot) if semaphore.reference is _BARRIER:
                 others = self._of_core()
@@ -706,7 +694,7 @@ class _DeviceTrace(Run):
                 self._note("wait", spot, here, len(others), (self.number, self.call, _BARRIER.name, ()))
             case Signal(semaphore, amount, spot, wait, device):
                 to = self.number if device is None else self._device(on, device)
-                many = self._number(None if amount is None else on(amount), "how much a semaphore is signalled")
+                many = self._number(None if amount is None else on(amount), problems.SIGNAL_AMOUNT())
                 self._note("wait" if wait else "signal", spot, here, many, self._key(on, semaphore, to))
 
     def loop(self, nest: Nest, here: Here, state: None) -> None:
@@ -740,7 +728,7 @@ class _DeviceTrace(Run):
         for effect in nest.effects:
             name = effect.view.reference.name if isinstance(effect, Access) else ""
             if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
-                raise Unsupported(f"how often the loop at {nest.loop.source} runs")
+                raise Unsupported(problems.LOOP_AT_RUNS(nest.loop.source))
 
     # parts of events
 
@@ -773,7 +761,7 @@ class _DeviceTrace(Run):
         self._traced += 1
         if self._traced > MOST_TRACED or len(self.events) > MOST_EVENTS:
             most = MOST_TRACED if self._traced > MOST_TRACED else MOST_EVENTS
-            raise Unsupported(f"more than {most:,} events on one device")
+            raise Unsupported(problems.EVENTS_ON_ONE(most))
 
     def _ends_section(self) -> None:
         """What the device did by itself is over."""
@@ -816,23 +804,23 @@ class _DeviceTrace(Run):
         region = region_of(self.kernel, on, view)
         name = view.reference.name
         if not region.exact or any(size != 1 for _, size, _ in region.runs):
-            raise Unsupported(f"which semaphores of {name} are meant")
-        at = tuple(self._number(a, f"which of the semaphores {name} is meant") for a, _, _ in region.runs)
+            raise Unsupported(problems.SEMAPHORES_MEANT(name))
+        at = tuple(self._number(a, problems.SEMAPHORE_MEANT(name)) for a, _, _ in region.runs)
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
 
     def _device(self, on: Symbolic, device: Device) -> int:
         """The number of a device, counted over the mesh in row-major order."""
         extents = [extent for _, extent in self.devices.axes]
         if device.logical is not None:
-            number = self._number(on(device.logical), "which device is meant")
+            number = self._number(on(device.logical), problems.DEVICE_MEANT())
             if not 0 <= number < prod(extents):
-                raise Unsupported(f"device {number} of a mesh of {prod(extents)}")
+                raise Unsupported(problems.DEVICE_OF_MESH(number, prod(extents)))
             return number
-        said = {**self.place, **{axis: self._number(on(at), "which device is meant") for axis, at in device.places}}
+        said = {**self.place, **{axis: self._number(on(at), problems.DEVICE_MEANT()) for axis, at in device.places}}
         number = 0
         for axis, extent in self.devices.axes:
             if not 0 <= said[axis] < extent:
-                raise Unsupported(f"the device at {said[axis]} of axis {axis}, which has {extent}")
+                raise Unsupported(problems.DEVICE_AT(said[axis], axis, extent))
             number = number * extent + said[axis]
         return number
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Body, Effect, Handed, Loop
 from layoutproof.bodies.symbolic import Number, Symbolic, named
 from layoutproof.core.budget import spend
@@ -202,7 +203,7 @@ class Run(ABC):
 
     def _open(self, nest: Nest, count: str = "") -> None:
         """A loop of which it is not known how often it runs."""
-        raise Unsupported(f"how often the loop at {nest.loop.source} runs{count}")
+        raise Unsupported(problems.LOOP_TURNS(nest.loop.source, count))
 
     def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
         """The values of terms."""

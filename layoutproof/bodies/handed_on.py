@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from layoutproof.bodies import problems as texts
 from layoutproof.bodies.effects import Spot, is_remote
 from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, running
 from layoutproof.bodies.regions import ViewedRegion, array_of
 from layoutproof.bodies.ways import FORGOTTEN, Flight, Slot, Way
 from layoutproof.core.errors import Undecided
+from layoutproof.core.message import restated
 from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
 from layoutproof.kernel.kernel import Kernel, Operand
 
@@ -36,7 +38,7 @@ def handed_on(kernel: Kernel) -> FlightProblem | None:
     if mine is None and walk.problems:
         # later steps have not been looked at
         step, problem = next(iter(walk.problems.items()))
-        return _open(f"of {around.steps[step].name}{_at(around.steps[step])}: {problem.what}")
+        return _open(texts.OF_STEP(around.steps[step].name, _at(around.steps[step]), problem.what))
     return mine
 
 
@@ -112,9 +114,9 @@ class _FunctionWalk:
         if not {*step.given, *step.made} & around.semaphores:
             return ""
         if step.kernel is None and not step.moves:
-            return f"a semaphore goes into {step.name}{_at(step)}: what happens there is not looked at"
+            return texts.GOES_INTO(step.name, _at(step))
         if set(step.given) & around.semaphores & around.given:
-            return "a semaphore that the function is given: what it counts at first is not known"
+            return texts.FUNCTION_GIVEN()
         return ""
 
     def _moved(self, step: FunctionStep, kernel: Kernel) -> bool:
@@ -185,8 +187,8 @@ class _FunctionWalk:
         start, buffer = self.starts[flight], buffer or flight.target.name
         name, way = self._word(start, buffer), "into" if buffer == flight.target.name else "out of"
         sure = sure and all(running(s, f) for w in self.ways for _, s in w.slots for f in s.flights if f == flight)
-        hint = f"look at what comes between the copy and the kernel that waits for it: {name} is in use until then"
-        what = f"{name} is used while a copy {way} it is in flight, started at line {_line(flight)}: {what}"
+        hint = texts.LOOK_BETWEEN(name)
+        what = texts.USED_IN_FLIGHT(name, way, _line(flight), what)
         self.wrong(start, what, hint, name, flight.line, sure)
 
     def _word(self, step: int, buffer: str) -> str:
@@ -240,7 +242,8 @@ class _FunctionWalk:
         slot = names.get(problem.semaphore, problem.semaphore)
         flights = [f for way in self.ways for (name, _), s in way.slots for f in s.flights if name == slot]
         if flights and not {*step.given, *step.made} & self.around.semaphores:
-            self._met(flights[0], f"{step.name}{_at(step)} {problem.what}", sure=problem.sure)
+            said = restated(f"{step.name}{_at(step)} {problem.what}", problem.what)
+            self._met(flights[0], said, sure=problem.sure)
         self.problems.setdefault(k, problem)
         raise _Known
 
@@ -258,18 +261,14 @@ class _FunctionWalk:
         word = self._word(start, flight.target.name)
         if early or (where & around.returned) - made:
             user = around.steps[early[0]].name + " uses" if early else "the function returns"
-            why = (
-                f"nothing says that {name} waits for the copy into {word} before {user} it: give it to {name}, and use"
-            )
-            self.say(start, f"{why} what {name} gives of it (input_output_aliases)", flight.line)
+            self.say(start, texts.NOT_ORDERED(name, word, user), flight.line)
         for region in (flight.source, flight.target):
             lasting = around.given if region is flight.source and not around.inner else frozenset()
             same = {v for v, buffer in self.buffers.items() if buffer == region.name}
             held = any(set(around.steps[j].given) & same for j in needs)
             if not held and not same & (around.returned | lasting):
                 word = self._word(start, region.name)
-                why = f"{name} and what comes after it do not use {word}: its memory may be another's while a copy"
-                self.say(start, f"{why} moves it; give it to {name}", flight.line)
+                self.say(start, texts.MEMORY_OF_OTHERS(name, word), flight.line)
 
     def _end(self) -> None:
         around = self.around
@@ -279,28 +278,26 @@ class _FunctionWalk:
                 first = next((self.starts[f] for f in slot.flights), around.mine)
                 line = slot.flights[0].line if slot.flights else ""
                 if name in handed:
-                    self.say(first, "a semaphore that the function hands on: what waits for it is not in it", line)
+                    self.say(first, texts.FUNCTION_HANDS_ON(), line)
                 word = self._word(first, name)
                 if slot.flights:
-                    what = (
-                        f"{word} is not waited for to the end: a copy is started on it at line {_line(slot.flights[0])}"
-                    )
-                    self.wrong(first, what, f"look at who is given {word}: none waits for all of it", word, line)
+                    what = texts.NOT_WAITED_FOR(word, _line(slot.flights[0]))
+                    self.wrong(first, what, texts.LOOK_AT_GIVEN(word), word, line)
                     continue
-                what = f"{word} counts {slot.signals} when the function ends"
-                self.wrong(first, what, f"look at who waits for {word}: it takes less than is signalled", word, line)
+                what = texts.FUNCTION_COUNTS(word, slot.signals)
+                self.wrong(first, what, texts.LOOK_AT_WAITING(word), word, line)
 
 
 def _lost(kernel: Kernel) -> str:
     """Why the body of a kernel cannot be walked, "" where it can."""
     if kernel.body_reader is None:
-        return f"the body of {kernel.name} was not read"
+        return texts.BODY_NOT_READ(kernel.name)
     if kernel.body.unmodelled:
-        return f"not modelled: {kernel.body.unmodelled[0][0]}"
+        return texts.NOT_MODELLED(kernel.body.unmodelled[0][0])
     if any(map(is_remote, kernel.body.effects)):
-        return "a semaphore that another device signals or a copy to it: not modelled"
+        return texts.OTHER_DEVICE()
     if any(type(extent) is not int for extent in kernel.grid):
-        return f"the number of programs of {kernel.name} is not known"
+        return texts.PROGRAMS_OF(kernel.name)
     return ""
 
 

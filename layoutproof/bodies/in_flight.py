@@ -20,6 +20,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn
 
+from layoutproof.bodies import problems as texts
 from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
 from layoutproof.bodies.effects import (
     COPIES_OUT,
@@ -72,6 +73,7 @@ from layoutproof.bodies.values import Lost
 from layoutproof.bodies.ways import FORGOTTEN, Flight, Key, Slot, Way
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided
+from layoutproof.core.message import restated
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
@@ -218,7 +220,7 @@ class FlightWalk:
     def _over_cores(self, ways: Iterable[Way]) -> None:
         for way in ways:
             for (name, _), slot in way.slots:
-                what = f"{name} is in use from one parallel program to the next: on several cores, not known"
+                what = texts.PARALLEL_USE(name)
                 self._open(name, self._spot(name, slot), what)
 
     def _left(self, ways: Iterable[Way], program: tuple[int, ...], handed: Collection[str]) -> None:
@@ -242,11 +244,11 @@ class FlightWalk:
         whole, total = slot_text(name, at), _total(slot)
         if slot.flights:
             count = plus(total, slot.waited, -1)
-            what = f"{whole} counts {count} bytes {when}: {total} started, {slot.waited} waited for"
-            hint = f"look at the waits on {whole}: they take fewer bytes than are started on it"
+            what = texts.COUNTS_BYTES(whole, count, when, total, slot.waited)
+            hint = texts.LOOK_AT_BYTES(whole)
         else:
-            what = f"{whole} counts {slot.signals} {when}"
-            hint = f"look at what waits for {whole}: it takes less than is signalled"
+            what = texts.COUNTS_SIGNALS(whole, slot.signals, when)
+            hint = texts.LOOK_AT_TAKING(whole)
         kind = "left" if slot.flights else ""
         return FlightProblem(what, hint, True, name, self._spot(name, slot), program, kind=kind, semaphore=name)
 
@@ -260,7 +262,7 @@ class FlightWalk:
             for (name, _), slot in way.slots:
                 for flight in slot.flights:
                     for window in windows & {flight.source.name, flight.target.name}:
-                        what = f"a copy is in flight when the program of the window of {window} ends: not modelled"
+                        what = texts.PROGRAM_ENDS(window)
                         self._open(window, self._spot(name, slot), what)
         if self.kernel.platform != "tpu":
             # barriers and the memory that copies fill are a program's own, and were freed
@@ -329,7 +331,7 @@ class FlightWalk:
             after = forward(nest.parts, self, here.turn(loop, counter, {}), [way])
             if any(a.slots != way.slots for a in after):
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
-                what = f"{name} counts something else after an iteration of a loop whose iterations are not known"
+                what = texts.COUNTS_ELSE(name)
                 spot = Spot(0, (), (), loop.source)
                 self._open(name, spot, f"{what}: not modelled")
                 raise _Stop
@@ -488,9 +490,9 @@ class FlightWalk:
                     # memory of a GPU that a scope has freed is still there, until another scope gets it
                     ends_all = self.kernel.platform == "tpu" or freed.spot.number + 1 >= len(self.body.effects)
                     sure = running(slot, flight) and ends_all
-                    what = f"{region} has {'an MMA' if name == MMAS else 'a copy'} in flight {when}"
-                    what = what if sure else f"perhaps {what}"
-                    hint = f"look at where run_scoped ends: nothing has waited on {slot_text(name, slot_at)} by then"
+                    freed_now = texts.FREED(region, "an MMA" if name == MMAS else "a copy", when)
+                    what = freed_now if sure else texts.PERHAPS_IN_FLIGHT(freed_now, "")
+                    hint = texts.LOOK_AT_SCOPE(slot_text(name, slot_at))
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
 
     def _ended(self, freed: Freed, here: Here, way: Way) -> Way:
@@ -688,15 +690,15 @@ class FlightWalk:
             self._unknown(wait.semaphore, wait.spot, f"whether {slot_text(*key)} has {size} bytes of {total}")
         word = "arrivals" if reference.arrivals else "bytes"
         if reference.arrivals and isinstance(left, int) and left >= reference.arrivals:
-            what = f"waits for a phase of {slot_text(*key)}, of which two have ended: it may never return"
-            hint = f"look at what arrives on {slot_text(*key)}: {size} of {plus(left, size)} arrivals end the phase"
+            what = texts.WAITS_PHASE(slot_text(*key))
+            hint = texts.LOOK_AT_ARRIVALS(slot_text(*key), size, plus(left, size))
             self._found(way, FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], semaphore=key[0]))
             raise _Stop
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
-            what = f"waits for {size} {word} of {slot_text(*key)}, which counts {there}: it never returns"
+            what = texts.WAITS_BYTES(size, word, slot_text(*key), there)
             takes = f"{size} arrivals" if reference.arrivals else "the bytes of one"
-            hint = f"look at what starts copies on {slot_text(*key)}: a wait takes {takes} before it"
+            hint = texts.LOOK_AT_STARTS(slot_text(*key), takes)
             problem = FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
             self._found(way, problem)
             raise _Stop
@@ -715,8 +717,8 @@ class FlightWalk:
             self._unknown(signal.semaphore, signal.spot, f"what {slot_text(*key)} counts after {amount} more")
         count = slot.signals + (-amount if signal.wait else amount)
         if count < 0:
-            what = f"waits for {amount} of {slot_text(*key)}, which counts {slot.signals}: it never returns"
-            hint = f"look at what signals {slot_text(*key)}: it is less than is waited for"
+            what = texts.WAITS_SIGNALS(amount, slot_text(*key), slot.signals)
+            hint = texts.LOOK_AT_SIGNALLED(slot_text(*key))
             self._found(way, FlightProblem(what, hint, True, key[0], signal.spot, *at))
             raise _Stop
         return way.with_slot(key, replace(slot, signals=count))
@@ -766,20 +768,20 @@ class FlightWalk:
         since = f", started at line {line}" if line else ""
         where = f"element {element} of {name}" if element else f"elements of {name}"
         mma = key[0] == MMAS
-        what = (
-            f"{touch.does} {where} while {'an MMA that reads' if mma else f'a copy {direction}'} it is in flight{since}"
-        )
+        moving = "an MMA that reads" if mma else f"a copy {direction}"
+        what = texts.WHILE_IN_FLIGHT(touch.does, where, moving, since)
         overtaken = mma and sum(one.size == 1 for one in slot.flights[slot.flights.index(flight) :]) > 1
         sure = sure and runs and isinstance(common, tuple) and not overtaken
         if not sure:
             why = self._lost(mine, region) if common is None else ""
             why = "; another was started since, which JAX takes for its end and PTX does not" if overtaken else why
-            what = f"perhaps {what}{why}"
+            what = texts.PERHAPS_IN_FLIGHT(what, why)
         others = len(slot.flights) > 1
         waits = key[0] if mma or key[0] == COPIES_OUT else f"the waits on {slot_text(*key)}"
-        hint = f"look at {waits}: none comes before this"
+        hint: str = texts.LOOK_AT_BEFORE(waits)
         if others:
-            hint += " that takes all that is started on it; copies may want semaphores of their own"
+            more = " that takes all that is started on it; copies may want semaphores of their own"
+            hint = restated(f"{hint}{more}", hint)
         problem = FlightProblem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
         self._found(way, problem)
 
@@ -844,7 +846,7 @@ class FlightWalk:
             word = self._word(name)
             given = given if word in given else f"depending on {word}"
             given = given if name != FORGOTTEN else "depending on what tables hold"
-            problem = replace(problem, sure=False, what=f"{given}: perhaps {problem.what}")
+            problem = replace(problem, sure=False, what=texts.PERHAPS(given, problem.what))
         self.problems.append(problem)
         if problem.sure:
             raise _Stop

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp, bitwise, shifted, wrapped
 from layoutproof.core.folding import constant, fold, negation
 from layoutproof.core.operations import CONDITIONS, Op
@@ -44,12 +45,12 @@ def _held(value: Term, dtype: Dtype, fits: bool = True) -> Term:
 def literal(value: Any) -> Term:
     """A number or truth value that is known when tracing, as a term. UnsupportedOp for arrays and floats."""
     if getattr(value, "shape", ()) != ():
-        raise UnsupportedOp(f"an array of shape {value.shape} captured by the index map")
+        raise UnsupportedOp(problems.CAPTURED(value.shape))
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if isinstance(value, bool) or kind == "b":
         return Term("==", ZERO, ZERO if bool(value) else ONE)
     if isinstance(value, float) or (kind in "fcV" and kind):
-        raise UnsupportedOp(f"the number {value}, which is no integer")
+        raise UnsupportedOp(problems.NO_INTEGER(value))
     return Term("int", int(value))
 
 
@@ -69,10 +70,10 @@ def applied(name: str, operands: Sequence[Term], dtype: Dtype) -> Term:
         return bitwise(name, list(operands))
     if name in SHIFTS:
         if name == "shift_right_arithmetic" and dtype.kind == "u":
-            raise UnsupportedOp(f"an arithmetic shift of {dtype}")
+            raise UnsupportedOp(problems.ARITHMETIC_SHIFT(dtype))
         return shifted(operands[0], operands[1], 8 * dtype.itemsize, SHIFTS[name])
     if name not in OPERATIONS:
-        raise UnsupportedOp(f"the operation {name}")
+        raise UnsupportedOp(problems.OPERATION(name))
     if name == "abs" and dtype.kind == "i":
         # the smallest number has no opposite of its type: of a byte, -128 stays -128
         return OPERATIONS["max"](operands[0], _held(OPERATIONS["neg"](operands[0]), dtype))
@@ -83,11 +84,11 @@ def converted(value: Term, old: Dtype, new: Dtype) -> Term:
     if new.kind == "b":
         return condition_of(value)
     if new.kind not in "iu":
-        raise UnsupportedOp(f"a conversion to {new}, which is no integer")
+        raise UnsupportedOp(problems.CONVERSION_KIND(new))
     if old.kind == "b":
         return number_of(value)
     if old.kind not in "iu":
-        raise UnsupportedOp(f"a conversion from {old} to {new}")
+        raise UnsupportedOp(problems.CONVERSION(old, new))
     holds = new.itemsize > old.itemsize if new.kind == "i" and old.kind == "u" else new.itemsize >= old.itemsize
     if holds and not (new.kind == "u" and old.kind == "i"):
         return value
@@ -112,7 +113,7 @@ def _binary(op: Op) -> Callable[[Term, Term], Term]:
         if op in ("truncdiv", "truncrem"):
             by = constant(right)
             if by is None or by <= 0:
-                raise UnsupportedOp(f"a division by {right}, which is no positive constant")
+                raise UnsupportedOp(problems.DIVISION_BY(right))
         return fold(op, left, right)
 
     return build

@@ -22,6 +22,7 @@ from layoutproof.bodies import (
     memory,
     mosaic_gpu,
     packing,
+    problems,
     programs,
     reductions,
     shapes,
@@ -54,6 +55,7 @@ from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded, negation
+from layoutproof.core.message import message_of, restated
 from layoutproof.core.term import ZERO, Term, fixed
 from layoutproof.ir.program import Dtype, Equation, Literal, MemRefType, Program, Variable
 from layoutproof.kernel.kernel import Kernel, Table
@@ -393,7 +395,7 @@ class Interpreter:
             self._seen += 1
             spend(PER_EQUATION)
             if self._seen > MOST_EQUATIONS:
-                raise BudgetExceeded(f"the body has more than {MOST_EQUATIONS} equations")
+                raise BudgetExceeded(problems.EQUATIONS(MOST_EQUATIONS))
             outer = self.equation, self._used, self.scope
             self._around = (*self._around, self.equation)
             self.equation, self._used, self.scope = equation, inner.used, equation.scope or self.scope
@@ -412,13 +414,13 @@ class Interpreter:
                 term = folded(literal(value))
             except TypeError:
                 # a value that a pipeline's body captures may be a constant of an inner function
-                return Value(dims, dtype, "a value of the body around the pipeline")
+                return Value(dims, dtype, problems.VALUE_AROUND())
             known = constant(term)
             found = Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
         elif dims:
-            return Value(dims, dtype, "an array of the code")
+            return Value(dims, dtype, problems.CODE_ARRAY())
         else:
-            found = Value(dims, dtype, "a number of the code that is no integer")
+            found = Value(dims, dtype, problems.CODE_NUMBER())
         found.same = self.same(("constant", str(getattr(value, "dtype", type(value))), repr(value)))
         return found
 
@@ -432,15 +434,16 @@ class Interpreter:
             if make is None:
                 why = REFUSED.get(name, "")
                 of = f" of {self.version}" if self.version and not why else ""
-                raise UnsupportedOp(f"the primitive {name}" + (f" ({why})" if why else of))
+                said = problems.PRIMITIVE(name)
+                raise UnsupportedOp(restated(f"{said} ({why})" if why else f"{said}{of}", said, why=why))
             return self._noted(equation, operands, self._made_by(make, equation, operands))
         except UnsupportedOp as problem:
             addressed = any(isinstance(o, View) for o in operands)
             made = any(isinstance(v.aval, MemRefType) for v in equation.outvars)
             if addressed or made or equation.effects:
-                self.refuse(str(problem))
+                self.refuse(message_of(problem))
                 self.beyond |= {o.reference.name for o in operands if isinstance(o, View)}
-            return lost(self, equation, operands, str(problem))
+            return lost(self, equation, operands, message_of(problem))
 
     def _noted(
         self, equation: Equation, operands: list[BodyValue], results: Sequence[BodyValue]
@@ -463,7 +466,7 @@ class Interpreter:
             # a parameter that this version of JAX has in another form: this equation is unknown, and no other
             said = f"{type(error).__name__}: {shorten(' '.join(str(error).split()), 80)}"
             known = f"{self.version} has it" if self.version else "it is here"
-            raise UnsupportedOp(f"the primitive {equation.primitive.name} in the form that {known}, {said}") from None
+            raise UnsupportedOp(problems.PRIMITIVE_FORM(equation.primitive.name, known, said)) from None
 
 
 class _Kind:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.effects import (
     Access,
@@ -60,7 +61,7 @@ def view_of(on: Pass, value: BodyValue | Transformed) -> View:
         return value
     if isinstance(value, Transformed):
         return through(on, view_of(on, value.ref), value.transforms)
-    raise UnsupportedOp(f"an address that is no reference but {type(value).__name__}")
+    raise UnsupportedOp(problems.NO_REFERENCE(type(value).__name__))
 
 
 def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None, ...] | None) -> View:
@@ -68,7 +69,7 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
     for transform in transforms if isinstance(transforms, tuple) else [transforms]:
         if isinstance(transform, Other) and transform.kind in PLACES:
             if view.steps:
-                raise UnsupportedOp(f"a view through {transform.kind} of a part")
+                raise UnsupportedOp(problems.VIEW_OF_PART(transform.kind))
         elif transform is not None:
             view = View(view.reference, (*view.steps, _step(on, view, transform)))
     return view
@@ -77,7 +78,7 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
 def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
     dims = view.dims
     if dims is None:
-        raise UnsupportedOp("a view of a view whose shape depends on data")
+        raise UnsupportedOp(problems.VIEW_OF_VIEW())
     if isinstance(transform, Indexed) and any(map(_is_list, transform.indices)):
         return _gathered(on, transform, dims)
     if isinstance(transform, Indexed):
@@ -92,7 +93,7 @@ def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
         return ViewStep("transpose", dims, tuple(dims[d] for d in order), permutation=order)
     if isinstance(transform, Bitcast):
         return _bitcast(view, dims, element_type(transform.dtype))
-    raise UnsupportedOp(f"a view through {named(transform)}")
+    raise UnsupportedOp(problems.VIEW_THROUGH(named(transform)))
 
 
 def _is_list(entry: Span | slice | Value | int) -> bool:
@@ -117,7 +118,7 @@ def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
         if whole:
             picks.append(None)
         elif not _is_list(entry):
-            raise UnsupportedOp("a list of places beside a part of another dimension")
+            raise UnsupportedOp(problems.LIST_BESIDE())
         else:
             one = entry.parts["values"] if isinstance(entry, Other) else entry
             if not isinstance(one, Value):
@@ -128,7 +129,7 @@ def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
             held += [] if ignored is None else [_not_ignored(one, int(ignored))]
     found = gather(on, dims, picks, lists)
     if len(held) > 1:
-        raise UnsupportedOp("two lists of places of which some are ignored")
+        raise UnsupportedOp(problems.TWO_LISTS())
     return replace(found, held=held[0]) if held else found
 
 
@@ -145,7 +146,7 @@ def _not_ignored(places: Value, ignored: int) -> Value:
 def _listed(on: Pass, view: View) -> Value:
     """The places that a copy reads out of memory."""
     if view.dims is None or view.dtype not in _INTEGERS:
-        raise UnsupportedOp(f"a list of places in {view.dtype}")
+        raise UnsupportedOp(problems.LIST_IN(view.dtype))
     access = Access("read", view, on.spot())
     on.effects.append(access)
     return loaded(on, view, access, view.dims, element_type_named(view.dtype))
@@ -158,15 +159,15 @@ def gather(on: Pass, dims: tuple[int, ...], picks: Sequence[Value | None], lists
     """
     lengths = {one.dims for one in picks if one is not None}
     if len(lengths) != 1 or len(next(iter(lengths))) != 1:
-        raise UnsupportedOp("lists of places of more than one dimension, or of several lengths")
+        raise UnsupportedOp(problems.LIST_RANK())
     ((length,),) = lengths
     if any(one is not None and getattr(one.dtype, "kind", "") not in ("i", "u") for one in picks):
-        raise UnsupportedOp("a list of places that are no integers")
+        raise UnsupportedOp(problems.LIST_INTEGERS())
     some = on.witness(length)
     try:
         picked = tuple(None if one is None else one.number((some,)) for one in picks)
     except Lost as why:
-        raise UnsupportedOp(f"a list of places that no term says: {why}") from None
+        raise UnsupportedOp(problems.LIST_TERM(why)) from None
     kept = (extent for one, extent in zip(picks, dims, strict=True) if one is None)
     return ViewStep("gather", dims, (length, *kept), picks=tuple(picks), picked=picked, part=some, lists=tuple(lists))
 
@@ -180,11 +181,11 @@ def _bitcast(view: View, dims: tuple[int, ...], dtype: str) -> ViewStep:
     """The rows that share a word become rows of the other width: the last dimension but one grows or shrinks."""
     old, new = ELEMENT_BITS.get(view.dtype), ELEMENT_BITS.get(dtype)
     if old is None or new is None:
-        raise UnsupportedOp(f"a view of {view.dtype} as {dtype}")
+        raise UnsupportedOp(problems.VIEW_AS(view.dtype, dtype))
     if old == new:
         return ViewStep("reshape", dims, dims, dtype=dtype)
     if len(dims) < 2 or dims[-2] * old % new:
-        raise UnsupportedOp(f"a view of {view.dtype}{list(dims)} as {dtype}")
+        raise UnsupportedOp(problems.VIEW_SHAPE_AS(view.dtype, list(dims), dtype))
     return ViewStep("bitcast", dims, (*dims[:-2], dims[-2] * old // new, dims[-1]), dtype=dtype)
 
 
@@ -193,11 +194,11 @@ def _slice(on: Pass, entry: Span | slice | Value | int, extent: int) -> Slice:
         return Slice(_term(on, entry.start), _term(on, entry.size), int(entry.stride))
     if isinstance(entry, slice):
         if entry.step not in (None, 1):
-            raise UnsupportedOp("a Python slice with a step")
+            raise UnsupportedOp(problems.SLICE_STEP())
         start = entry.start or 0
         return Slice(_term(on, start), _term(on, (extent if entry.stop is None else entry.stop) - start))
     if isinstance(entry, Value) and entry.dims:
-        raise UnsupportedOp("an index that is an array")
+        raise UnsupportedOp(problems.INDEX_ARRAY())
     return Slice(_term(on, entry), Term("int", 1), single=True)
 
 
@@ -446,7 +447,7 @@ def _swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value
 
 def _stored(on: Pass, view: View, value: Value, mask: Value | None, variable: Variable) -> list[Value]:
     # a swap also gives the old contents, which are rarely used
-    before = [Value(value.dims, value.dtype, "what a swap gives")]
+    before = [Value(value.dims, value.dtype, problems.SWAP())]
     if on.is_used(variable):
         before = [load(on, view, variable, mask)]
     if mask is not None:
@@ -482,7 +483,7 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
     swizzle = 0
     for transform in transforms:
         if not isinstance(transform, Other) or transform.kind not in PLACES:
-            raise UnsupportedOp(f"memory through {named(transform)}")
+            raise UnsupportedOp(problems.MEMORY_THROUGH(named(transform)))
         if transform.kind == "UntilingTransform":
             tilings.append(tuple(map(int, transform.parts["tiling"])))
             dims = _untiled(dims, tilings[-1])
@@ -526,7 +527,7 @@ def _untiled(dims: tuple[int, ...], tiling: tuple[int, ...]) -> tuple[int, ...]:
     outer = dims[: -2 * len(tiling)]
     tiles = dims[-2 * len(tiling) : -len(tiling)]
     if dims[-len(tiling) :] != tiling:
-        raise UnsupportedOp(f"memory of the shape {dims} in tiles of {tiling}")
+        raise UnsupportedOp(problems.TILED_MEMORY(dims, tiling))
     return (*outer, *(count * size for count, size in zip(tiles, tiling, strict=True)))
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.claims import BodyClaim, asked
 from layoutproof.bodies.effects import (
     Access,
@@ -57,6 +58,7 @@ from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.budget import effort, spend, spent
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, linear, negation, shifted
+from layoutproof.core.message import message_of
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 
@@ -260,7 +262,7 @@ class States:
         except (BudgetExceeded, RecursionError):
             raise
         except Undecided as reason:
-            self.reason = str(reason)
+            self.reason = message_of(reason)
             return None, False
 
     # conditions
@@ -607,9 +609,7 @@ class States:
     def _holds(self, one: _Invariant) -> bool:
         self._checks += 1
         if self._checks > MOST_CHECKS * effort():
-            raise BudgetExceeded(
-                f"more than {MOST_CHECKS * effort()} checks of what earlier programs and iterations leave"
-            )
+            raise BudgetExceeded(problems.CHECKS(MOST_CHECKS * effort()))
         term = one.term()
         for condition, called in one.starts():
             if condition is FALSE:
@@ -827,7 +827,7 @@ class States:
         parts = len(parts_of(term))
         spend(1 + parts // PARTS)
         if parts > MOST_PARTS * effort():
-            raise BudgetExceeded(f"a condition on memory has more than {MOST_PARTS * effort()} parts")
+            raise BudgetExceeded(problems.CONDITION_PARTS(MOST_PARTS * effort()))
         return term
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> BodyClaim | None:

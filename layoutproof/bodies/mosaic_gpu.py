@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
     COPIES_OUT,
@@ -64,7 +65,7 @@ def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[object], rest: 
         view = view_of(on, operand)
         found.append(through(on, view, planted(tree, own)) if tree else view)
     if left:
-        raise UnsupportedOp("more operands than the views of an equation have")
+        raise UnsupportedOp(problems.GPU_OPERANDS())
     return found
 
 
@@ -81,9 +82,9 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     params = equation.params
     across = tuple(params.get("collective_axes") or ())
     if len(across) > 1:
-        raise UnsupportedOp(f"copy_gmem_to_smem for the programs along {len(across)} axes of a cluster")
+        raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
     if params.get("leader_tracked") is not None:
-        raise UnsupportedOp("copy_gmem_to_smem that only the leader of a cluster tracks")
+        raise UnsupportedOp(problems.CLUSTER_LEADER())
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
@@ -98,7 +99,7 @@ def _copy_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[B
     params = equation.params
     predicated = bool(params["has_user_predicate"])
     if params.get("reduction_op") is not None:
-        raise UnsupportedOp(f"copy_smem_to_gmem that combines by {params['reduction_op']}")
+        raise UnsupportedOp(problems.COMBINES(params["reduction_op"]))
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst")]
     source, target = _views(on, operands[:2], trees, operands[2 : len(operands) - predicated])
     conditions = [folded(condition_of(on.scalar(as_array(operands[-1]))))] if predicated else []
@@ -117,7 +118,7 @@ def _commit_group(on: Pass, equation: Equation, operands: list[BodyValue]) -> li
 def _wait_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`wait_smem_to_gmem`. Where only the reads are waited for, what was written is not to be read here any more."""
     if equation.params["wait_read_only"] and _reads_back(on):
-        raise UnsupportedOp("a wait for reads alone, in a body that reads what its copies write")
+        raise UnsupportedOp(problems.WAIT_READS())
     return _wait_in_order(on, COPIES_OUT, operands)
 
 
@@ -131,7 +132,7 @@ def _reads_back(on: Pass) -> bool:
 def _wait_in_order(on: Pass, name: str, operands: Sequence[BodyValue]) -> list[BodyValue]:
     left = on.scalar(as_array(operands[0])) if operands else Term("int", 0)
     if left.op != "int":
-        raise UnsupportedOp("a wait that leaves a number which is computed")
+        raise UnsupportedOp(problems.WAIT_LEAVES())
     queue = _queue(on, name)
     on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0])))
     return []
@@ -145,9 +146,9 @@ def _commit(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
 def _slot(barrier: View) -> View:
     """A barrier as it is counted. UnsupportedOp for those that programs along several axes of a cluster share."""
     if not barrier.reference.arrivals:
-        raise UnsupportedOp(f"a barrier of the kind {barrier.reference.dtype}")
+        raise UnsupportedOp(problems.BARRIER_KIND(barrier.reference.dtype))
     if barrier.dims and any(extent != 1 for extent in barrier.dims):
-        raise UnsupportedOp("an operation on several barriers at once")
+        raise UnsupportedOp(problems.SEVERAL_BARRIERS())
     if not barrier.dims:
         return barrier
     # a barrier alone is a row of one
@@ -180,7 +181,7 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     loaded_from = [_operand(on, view) for view in held]
     left, right = loaded_from if len(held) == 2 else (as_array(operands[1]), *loaded_from)
     if acc.dims is None:
-        raise UnsupportedOp("an accumulator whose shape depends on data")
+        raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
     depth = left.dims[-1]
 
     def undefined(index: Index) -> Term:
@@ -189,7 +190,7 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
 
     defined = left.defined and right.defined
     dtype = element_type_named(acc.dtype)
-    value = Value(acc.dims, dtype, "a product of matrices", None if defined else undefined)
+    value = Value(acc.dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
     on.effects.append(Access("add", acc, on.spot(), value))
     on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
     return []
@@ -197,7 +198,7 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
 
 def _operand(on: Pass, operand: View) -> Value:
     if operand.dims is None:
-        raise UnsupportedOp("an operand of wgmma whose shape depends on data")
+        raise UnsupportedOp(problems.WGMMA_SHAPE())
     access = Access("read", operand, on.spot())
     on.effects.append(access)
     return loaded(on, operand, access, operand.dims, element_type_named(operand.dtype))
@@ -211,7 +212,7 @@ def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     """A load of an accumulator, which waits for the MMAs first."""
     left = equation.params["wait_n"]
     if left != 0:
-        raise UnsupportedOp(f"a load of an accumulator that leaves {left} MMAs running")
+        raise UnsupportedOp(problems.LOAD_LEAVES(left))
     _wait_in_order(on, MMAS, ())
     return [load(on, view_of(on, operands[0]), equation.outvars[0])]
 
@@ -223,14 +224,14 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
     """
     inner = equation.params["jaxpr"]
     if not all(equation.params["is_initialized"]):
-        raise UnsupportedOp("run_state of memory that begins without a value")
+        raise UnsupportedOp(problems.RUN_STATE_EMPTY())
     views: list[View] = []
     for variable, operand in zip(inner.invars, operands, strict=True):
         if isinstance(operand, View):
             views.append(operand)
             continue
         if variable.aval.memory not in ("regs", "vmem"):
-            raise UnsupportedOp(f"run_state of memory of the kind {variable.aval.memory}")
+            raise UnsupportedOp(problems.RUN_STATE_KIND(variable.aval.memory))
         views.append(allocated(on, variable.aval))
         on.effects.append(Access("write", views[-1], on.spot(), operand))
     on.run(inner, views)

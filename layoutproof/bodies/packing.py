@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.row_major import plus, quotient, times
@@ -19,7 +20,7 @@ from layoutproof.core.folding import FALSE, all_of, any_of
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Dtype, Equation
 
-PARTLY = "which part of a packed word is used"
+PARTLY = problems.PACKED_PART()
 
 
 def part_of_word(conditions: Sequence[Term]) -> Term:
@@ -33,7 +34,7 @@ def part_of_word(conditions: Sequence[Term]) -> Term:
 def _bits(on: Pass, dtype: Dtype) -> int:
     bits = ELEMENT_BITS.get(element_type(dtype))
     if bits is None:
-        raise UnsupportedOp(f"the width of {dtype}")
+        raise UnsupportedOp(problems.WIDTH(dtype))
     return bits
 
 
@@ -55,13 +56,13 @@ def _bitcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
             [operand.undefined((*index[:-2], plus(times(row, count), k), index[-1])) for k in range(count)]
         )
 
-    return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
+    return [Value(dims, new, problems.READ_AS(), None if operand.defined else undefined)]
 
 
 def _same_width(operand: Value, new: Dtype) -> Value:
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iu" or operand.dtype.kind not in "iu":
-            raise Lost("numbers that were read as another type")
+            raise Lost(problems.READ_AS())
         return wrapped(operand.number(index), 8 * int(new.itemsize), new.kind == "i")
 
     return Value(operand.dims, new, number, None if operand.defined else operand.undefined)
@@ -79,7 +80,7 @@ def _bitcast_convert(on: Pass, equation: Equation, operands: list[Value]) -> lis
             return operand.undefined(index[:-1])
         return part_of_word([operand.undefined((*index, Term("int", k))) for k in range(operand.dims[-1])])
 
-    return [Value(dims, new, "numbers that were read as another type", None if operand.defined else undefined)]
+    return [Value(dims, new, problems.READ_AS(), None if operand.defined else undefined)]
 
 
 def _packed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
@@ -105,8 +106,8 @@ def _unpacked(on: Pass, equation: Equation, operands: list[Value]) -> list[Value
         def undefined(at: Index) -> Term:
             return part.undefined(aligned(part, operand.dims, at))
 
-        return [Value(operand.dims, dtype, "numbers out of words", None if part.defined else undefined)]
-    return [Value(operand.dims, dtype, "numbers out of words", None if operand.defined else operand.undefined)]
+        return [Value(operand.dims, dtype, problems.OUT_OF_WORDS(), None if part.defined else undefined)]
+    return [Value(operand.dims, dtype, problems.OUT_OF_WORDS(), None if operand.defined else operand.undefined)]
 
 
 PRIMITIVES: dict[str, Rule] = {

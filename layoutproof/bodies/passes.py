@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
     BodyReference,
@@ -35,7 +36,7 @@ the program has checked that it is given that."""
 def as_array(value: BodyValue) -> Value:
     """What is no memory. UnsupportedOp where it is."""
     if isinstance(value, View):
-        raise UnsupportedOp("memory where a number or an array stands")
+        raise UnsupportedOp(problems.MEMORY_AS_NUMBER())
     return value
 
 

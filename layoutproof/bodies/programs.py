@@ -7,6 +7,7 @@ the same kernel.
 
 from __future__ import annotations
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.passes import Pass, Rule
@@ -22,7 +23,7 @@ from layoutproof.kernel.scalar_memory import axis_table
 def _program_id(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
-        raise UnsupportedOp("program_id of a grid that is not the kernel's own")
+        raise UnsupportedOp(problems.PROGRAM_ID())
     name, extent = on.names[on.counted[axis]], on.grid[on.counted[axis]]
     on.asks.add(name)
     return [number(Term("name", name), equation.outvars[0].aval.dtype, _below(extent))]
@@ -31,7 +32,7 @@ def _program_id(on: Pass, equation: Equation, operands: list[Value]) -> list[Val
 def _num_programs(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = int(equation.params["axis"])
     if axis >= len(on.counted):
-        raise UnsupportedOp("num_programs of a grid that is not the kernel's own")
+        raise UnsupportedOp(problems.NUM_PROGRAMS())
     extent = on.grid[on.counted[axis]]
     span = (extent, extent) if type(extent) is int else (0, INT32 - 1)
     return [number(size_term(extent), equation.outvars[0].aval.dtype, span)]
@@ -46,7 +47,7 @@ def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Val
     elif axis in dict(on.kernel.axes):
         place = Term("read", Term("name", axis_table(axis)), ZERO)
     else:
-        raise UnsupportedOp(f"axis_index of {axis}, an axis of no mesh that is known here")
+        raise UnsupportedOp(problems.AXIS_INDEX(axis))
     return [number(place, equation.outvars[0].aval.dtype, span)]
 
 
@@ -81,7 +82,7 @@ def _check(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
 
 def _nothing(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
-    why = f"the result of {equation.primitive.name}"
+    why = problems.RESULT(equation.primitive.name)
     return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
 
 

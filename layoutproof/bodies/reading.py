@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Body, BodyReference, View
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Begin, body_of
@@ -73,7 +74,7 @@ class EditedBody:
 
     def beginning(self, kernel: Kernel, begin: Begin) -> Any:
         """The same of a body that fills memory with zeros first; numbers of effects would be others."""
-        raise Unsupported("a body that was changed already")
+        raise Unsupported(problems.CHANGED())
 
 
 def refused_body(why: str, kernel: Kernel) -> Body:
@@ -107,7 +108,7 @@ def read_body(
         return Body(references, unmodelled=((str(over), kernel.source),))
     except Exception as error:
         # mostly a parameter that another version of JAX stores in another form
-        return Body(references, unmodelled=((f"the body, as {version} has it ({failure(error)})", kernel.source),))
+        return Body(references, unmodelled=((problems.BODY_AS(version, failure(error)), kernel.source),))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Value
@@ -28,7 +29,7 @@ def _reduced(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
         Value(
             shape_of(equation, k),
             variable.aval.dtype,
-            one if alone else f"the result of {name}",
+            one if alone else problems.RESULT(name),
             None if operand.defined else lambda index: operand.undefined(inner(index)),
         )
         for k, variable in enumerate(equation.outvars)
@@ -45,7 +46,7 @@ def _cumulative(on: Pass, equation: Equation, operands: list[Value]) -> list[Val
         before = Term("<=", index[axis], k) if backward else Term("<=", k, index[axis])
         return all_of([before, operand.undefined((*index[:axis], k, *index[axis + 1 :]))])
 
-    why = f"the result of {equation.primitive.name}"
+    why = problems.RESULT(equation.primitive.name)
     return [Value(operand.dims, equation.outvars[0].aval.dtype, why, None if operand.defined else undefined)]
 
 
@@ -74,7 +75,7 @@ def _dot(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
     defined = left.defined and right.defined
     dtype = equation.outvars[0].aval.dtype
-    return [Value(shape_of(equation), dtype, "the result of a product of matrices", None if defined else undefined)]
+    return [Value(shape_of(equation), dtype, problems.PRODUCT_RESULT(), None if defined else undefined)]
 
 
 PRIMITIVES: dict[str, Rule] = {

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.cells import kept_by
 from layoutproof.bodies.effects import Access, Body, Effect, Freed, Handed, Loop, places, stored_names
 from layoutproof.bodies.forward import Here, Nest, forward, nested, nests_of, turns
@@ -206,7 +207,7 @@ class ProgramWalk:
         self._last = None
         self._turns += 1
         if self._turns > MOST_TURNS:
-            raise BudgetExceeded(f"more than {MOST_TURNS} iterations in one program")
+            raise BudgetExceeded(problems.ITERATIONS(MOST_TURNS))
 
     # scalar memory that all programs see
 
@@ -238,7 +239,7 @@ class ProgramWalk:
             return
         value = _stored_number(effect, on) if effect.kind == "write" and effect.mask is None else None
         if at is None or not whole or value is None:
-            raise Unsupported("a number that is stored, or where, is not known")
+            raise Unsupported(problems.STORED_NUMBER())
         assert self._cells is not None
         self._cells[name, at] = value
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.claims import (
     BodyClaim,
     Environment,
@@ -40,6 +41,7 @@ from layoutproof.bodies.values import Index, Lost, aligned
 from layoutproof.core.claim import And, Claim, Formula, NotExists
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
+from layoutproof.core.message import message_of
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.size import product
@@ -129,7 +131,7 @@ def _touching(
 
 
 def _store(effect: Any, view: View, element: Index) -> StoredRegion:
-    lost = f"a copy to {effect.device}" if is_remote(effect) else ""
+    lost = problems.COPY_TO(effect.device) if is_remote(effect) else ""
     held = list(effect.spot.path)
     loops = list(effect.spot.loops)
 
@@ -140,7 +142,7 @@ def _store(effect: Any, view: View, element: Index) -> StoredRegion:
 
     found = inside(view, element, some)
     if found is None:
-        lost = lost or f"a view of {view.reference.name} as elements of another width"
+        lost = lost or problems.VIEW_WIDTH(view.reference.name)
     else:
         conditions, index = found
         held += conditions
@@ -149,7 +151,7 @@ def _store(effect: Any, view: View, element: Index) -> StoredRegion:
             try:
                 held.append(mask.number(aligned(mask, view.dims or mask.dims, index)))
             except Lost as why:
-                lost = lost or str(why)
+                lost = lost or message_of(why)
     return StoredRegion(all_of(held), tuple(loops), effect.spot.source, lost, effect.spot.path)
 
 
@@ -245,7 +247,7 @@ def _without_wraps(
     return [replace(s, condition=c) for s, c in zip(stores, conditions, strict=True)], body
 
 
-_LOADED = "what the body loads"
+_LOADED = problems.LOADS()
 
 
 def _where(why: str, source: str) -> str:
@@ -276,14 +278,14 @@ def _told(kernel: Kernel, body: Body, store: StoredRegion, other: Mapping[str, T
     counts = [Term("<", Term("name", loop.name), loop.count) for loop in store.loops if counted(loop)]
     open_ = [loop for loop in store.loops if loop.count is None]
     if any(loop.name not in body.goes_on for loop in open_):
-        raise Unsupported("a loop whose end is not known")
+        raise Unsupported(problems.LOOP_END())
     terms = [all_of([store.condition, *counts]), *(body.goes_on[loop.name] for loop in open_)]
     terms = [replaced(inlined(body.definitions, term), renaming(other)) for term in terms]
     names, found, _ = closure(body, terms)
     stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
     stray -= {term.args[0] for term in other.values()} | set(kernel.parameters())
     if stray:
-        raise Unsupported(f"speaks of {', '.join(sorted(stray))}, a loop's counter outside of the loop")
+        raise Unsupported(problems.STRAY(", ".join(sorted(stray))))
     unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)
     loops = tuple(loop for loop in store.loops if loop.name in names)
     return _Told(terms[0], loops, store.loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.control import looped
 from layoutproof.bodies.effects import Access, Mask, View
@@ -44,7 +45,7 @@ def _scatter(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
 def _places(on: Pass, reference: BodyValue, transforms: Sequence[Transform], indices: Sequence[Value]) -> View:
     view = through(on, view_of(on, reference), tuple(transforms))
     if view.dims is None:
-        raise UnsupportedOp("places in a view whose shape depends on data")
+        raise UnsupportedOp(problems.PLACES_IN_VIEW())
     return View(view.reference, (*view.steps, gather(on, view.dims, tuple(indices))))
 
 
@@ -58,7 +59,7 @@ def _addressed(on: Pass, equation: Equation, operands: list[BodyValue], before: 
 
 def _packed_mask(mask: Value) -> Value:
     """Which elements of memory a mask lets be touched that packs them: as many as it holds for, from the first on."""
-    why = "how many elements a mask holds for"
+    why = problems.MASK_COUNT()
     return Value(mask.dims, mask.dtype, why, None if mask.defined else lambda index: maybe(why))
 
 
@@ -70,7 +71,7 @@ def _load_expanded(on: Pass, equation: Equation, operands: list[BodyValue]) -> l
     access = Access("read", view, on.spot(), mask=_packed_mask(mask))
     on.effects.append(access)
     on.masks.append(Mask(mask, access.spot))
-    why = "which element a mask lets in"
+    why = problems.MASK_IN()
 
     def undefined(index: Index) -> Term:
         try:
@@ -94,9 +95,9 @@ def _store_compressed(on: Pass, equation: Equation, operands: list[BodyValue]) -
     kind = "add" if equation.params["add"] else "write"
     if mask is None:
         on.effects.append(Access(kind, view, on.spot(), value))
-        return [Value(value.dims, value.dtype, "what a store gives")]
+        return [Value(value.dims, value.dtype, problems.STORE_GIVES())]
     on.masks.append(Mask(mask, on.spot()))
-    why = "which element a mask lets out"
+    why = problems.MASK_OUT()
     packed = Value(
         value.dims,
         value.dtype,
@@ -104,7 +105,7 @@ def _store_compressed(on: Pass, equation: Equation, operands: list[BodyValue]) -
         None if value.defined else lambda index: all_of([_anywhere(on, value), maybe(why)]),
     )
     on.effects.append(Access(kind, view, on.spot(), packed, _packed_mask(mask)))
-    return [Value(value.dims, value.dtype, "what a store gives")]
+    return [Value(value.dims, value.dtype, problems.STORE_GIVES())]
 
 
 def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -121,7 +122,7 @@ def _parallel_loop(on: Pass, equation: Equation, operands: list[BodyValue]) -> l
 
 def _lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """An operation over all lanes at once: its numbers are unknown."""
-    why = f"the result of {equation.primitive.name}"
+    why = problems.RESULT(equation.primitive.name)
     given = [o for o in operands if isinstance(o, Value) and not o.defined]
 
     def undefined(index: Index) -> Term:

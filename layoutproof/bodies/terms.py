@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import all_of, fold
@@ -202,7 +203,7 @@ class Evaluation:
         if part.op == "read":
             return self.reads[part] if part in self.reads else self._read(part)
         if part.op in ("leaf", "maybe"):
-            raise Unsupported(f"{part.op} {part.args[0]} has no value of its own")
+            raise Unsupported(problems.NO_VALUE(part.op, part.args[0]))
         return apply(part.op, self.on, [self._known[a] for a in part.args])
 
     def _read(self, read: Term) -> Any:
@@ -212,7 +213,7 @@ class Evaluation:
             for other, value in self.reads.items():
                 if other.args[0] == read.args[0] and [self(entry) for entry in other.args[1:]] == at:
                     return value
-        raise Unsupported(f"{read} has no value: the contents of {read.args[0]} are not known")
+        raise Unsupported(problems.CONTENTS(read, read.args[0]))
 
     def _named(self, name: str) -> Any:
         if name in self.names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Access, Effect, Index, Spot, StartedCopy, View, places
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.folding import TRUE, all_of, fold
@@ -74,7 +75,7 @@ def any_element(view: View, prefix: str) -> Element:
 
     place = places(view, tuple(index), part)
     if place is None:
-        raise Unsupported(f"which elements of {view.reference.name} a view through a bitcast shows")
+        raise Unsupported(problems.BITCAST_ELEMENTS(view.reference.name))
     return Element(names, place, all_of(conditions))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -425,7 +426,7 @@ class BodyWalk:
             count = None if loop.count is None else self._number(loop.count, program, within)
             if count is None:
                 yield from self._by_chance_in(loop, group, depth, end, program, within)
-                raise BudgetExceeded("a loop whose end is not known")
+                raise BudgetExceeded(problems.LOOP_END())
             for t in range(count - 1, -1, -1):
                 self._step()
                 yield from self._full(group, depth + 1, 0, end, program, {**within, loop.name: t})
@@ -471,7 +472,7 @@ class BodyWalk:
         for term in operand.index:
             a, b = self._number(term, one, {}), self._number(term, other, {})
             if a is None or b is None:
-                raise BudgetExceeded("a block that is not known")
+                raise BudgetExceeded(problems.BLOCK_UNKNOWN())
             if a != b:
                 return False
         return True
@@ -482,7 +483,7 @@ class BodyWalk:
         self.steps += 1
         if self.steps > self._limit:
             self.over = True
-            raise BudgetExceeded("the replay is too long")
+            raise BudgetExceeded(problems.REPLAY_LENGTH())
 
     def _all(self, conditions: Sequence[Term], program: Place, within: Iterations) -> Answer:
         answer: Answer = True

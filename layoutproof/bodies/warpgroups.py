@@ -23,6 +23,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered
 from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
@@ -82,23 +83,23 @@ def _check(kernel: Kernel) -> None:
     """Raises Unsupported where the order of a kernel's threads rests on more than barriers of one program."""
     body: Body = kernel.body
     if any(type(extent) is not int for extent in kernel.grid):
-        raise Unsupported("the number of programs is not known")
+        raise Unsupported(problems.PROGRAMS_UNKNOWN())
     copied = {e.target.reference.name for e in body.effects if isinstance(e, StartedCopy) and _in_global(e.target)}
     for effect in body.effects:
         view = effect.view if isinstance(effect, Access) else effect.source if isinstance(effect, StartedCopy) else None
         if view is None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
-            raise Unsupported(f"what is read of {view.reference.name}, which the kernel writes")
+            raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
     ended: set[str] = set()
     for effect in body.effects:
         # what comes next in that memory would have to wait for copies and MMAs of what was there
         if ended and not isinstance(effect, Freed) and any(_is_shared(view) for view in _views(effect)):
-            raise Unsupported(f"{min(ended)}, shared memory of a scope that ends before more is touched")
+            raise Unsupported(problems.SCOPE_ENDED(min(ended)))
         ended |= {r.name for r in effect.references if r.memory == "shared"} if isinstance(effect, Freed) else set()
     for reference in body.references:
         if reference.memory == "shared" and reference.fresh_in:
-            raise Unsupported(f"{reference.name}, shared memory that a loop allocates")
+            raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
 
 
 def _in_global(view: View) -> bool:
@@ -127,7 +128,7 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
         events = [_ThreadTrace(kernel, places, number).run() for number in range(len(places))]
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
-            raise Unsupported(f"more than {MOST_TRACED:,} events of the threads of all programs")
+            raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
         does = tuple(tuple(map(_does, each)) for each in events)
         if does not in seen:
             seen.add(does)
@@ -194,7 +195,7 @@ class Warpgroups(Devices):
         self.places = tuple(places)
         self.events = events
         if sum(map(len, self.events)) > MOST_EVENTS:
-            raise Unsupported(f"more than {MOST_EVENTS:,} events of the threads of one program")
+            raise Unsupported(problems.EVENTS_ONE_PROGRAM(MOST_EVENTS))
         self.begins = [[0] for _ in self.places]
         self._signals = [_signals(events) for events in self.events]
         self._parts = _whole(kernel)
@@ -249,11 +250,8 @@ class Warpgroups(Devices):
             assert event.semaphore is not None
             _, _, name, at = event.semaphore
             wanted, arrived = (n // self._parts for n in (event.amount, self.counts.get(event.semaphore, 0)))
-            what = (
-                f"{self.name(device)} waits for arrival {wanted} on {slot_text(name, at)}, which has {arrived} "
-                "when every other thread has ended or waits, too: it never returns"
-            )
-            hint = f"look at what arrives on {slot_text(name, at)}: copies into shared memory, and barrier_arrive"
+            what = problems.NEVER_ARRIVES(self.name(device), wanted, slot_text(name, at), arrived)
+            hint = problems.LOOK_AT_COPIES_IN(slot_text(name, at))
             return [self._problem("never", what, hint, name, event)]
         return []
 
@@ -269,11 +267,8 @@ class Warpgroups(Devices):
                 if counts.get(key, 0) >= event.amount + self._arrivals[key[2]]:
                     name, at = key[2:]
                     many, wanted = counts[key] // self._parts, event.amount // self._parts
-                    what = (
-                        f"{many} arrivals on {slot_text(name, at)} are possible before {self.name(device)} waits for "
-                        f"arrival {wanted}: a phase ends that it does not see"
-                    )
-                    hint = f"look at what arrives on {slot_text(name, at)}: it has to wait for {self.name(device)}"
+                    what = problems.PHASE_UNSEEN(many, slot_text(name, at), self.name(device), wanted)
+                    hint = problems.LOOK_AT_PHASE(slot_text(name, at), self.name(device))
                     yield self._problem("phase", what, hint, name, event)
                     return
 
@@ -287,8 +282,8 @@ class Warpgroups(Devices):
                 held = self.reached(span.end) if kind == "come" else self.end
                 if span.event.kind != "touch" and held == tuple(map(len, self.events)):
                     name = span.piece.region.name
-                    what = f"{self._does(span)} {name}, and no thread has waited for it when all have ended"
-                    hint = f"look at line {_line(span.event.spot)}: start it only where it is waited for"
+                    what = problems.NOT_WAITED(self._does(span), name)
+                    hint = problems.LOOK_AT_LINE(_line(span.event.spot))
                     yield self._problem("ends" if kind == "at" else "tail", what, hint, name, span.event)
                     return
 
@@ -311,8 +306,8 @@ class Warpgroups(Devices):
                     name = store.piece.region.name
                     line = store.event.spot.source.rpartition(":")[2] or "?"
                     does = "a copy" if read.event.kind == "start" else "an MMA"
-                    what = f"{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
-                    hint = "look at what is stored last before it: plgpu.commit_smem() belongs behind that"
+                    what = problems.NOT_COMMITTED(does, name, line)
+                    hint = problems.LOOK_AT_COMMIT()
                     found = self._problem("commit", what, hint, name, read.event)
                     sure = store.piece.sure and read.piece.sure
                     yield found if sure else replace(found, what=f"perhaps {what}", sure=False)
@@ -431,7 +426,7 @@ class _ThreadTrace(Run):
             piece = self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds_to(effect))
             self._note("touch", effect.spot, here, pieces=(piece,))
         elif held is not True:
-            raise Unsupported(f"whether a thread reaches line {_line(effect.spot)}: {held}")
+            raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
             self._orders(on, effect, here)
 
@@ -464,13 +459,13 @@ class _ThreadTrace(Run):
             case Signal(semaphore, _, spot) if semaphore.reference.in_order:
                 self._note("close", spot, here, queue=semaphore.reference.name)
             case Signal(semaphore, amount, spot, wait) if not wait and amount is not None:
-                times = self._number(on(amount), "how often it arrives") * _whole(self.kernel)
+                times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
                 for program in self._along(semaphore.reference.across):
                     self._note("signal", spot, here, times, self._key(on, semaphore, program))
             case Committed(spot):
                 self._note("commit", spot, here)
             case _:
-                raise Unsupported(f"what line {_line(effect.spot)} does between threads")
+                raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
@@ -508,7 +503,7 @@ class _ThreadTrace(Run):
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
-            raise Unsupported(f"more than {MOST_EVENTS:,} events of one thread")
+            raise Unsupported(problems.EVENTS_ONE_THREAD(MOST_EVENTS))
 
     def _piece(
         self,
@@ -537,8 +532,8 @@ class _ThreadTrace(Run):
         region = region_of(self.kernel, on, view)
         name = view.reference.name
         if not view.reference.arrivals or not region.exact or any(size != 1 for _, size, _ in region.runs):
-            raise Unsupported(f"which barriers of {name} are meant")
-        at = tuple(self._number(a, f"which of the barriers {name} is meant") for a, _, _ in region.runs)
+            raise Unsupported(problems.BARRIERS_MEANT(name))
+        at = tuple(self._number(a, problems.BARRIER_MEANT(name)) for a, _, _ in region.runs)
         return self._programs[self._program] if program is None else program, 0, name, at
 
 
@@ -569,7 +564,7 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
     Raises Unsupported where it is not known what they do, or where they are too many.
     """
     if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
-        raise Unsupported(f"more than {MOST_STORING:,} programs")
+        raise Unsupported(problems.MOST_PROGRAMS(MOST_STORING))
     parts = nested(kernel.body.effects)
     boxes: list[Box] = []
     for place in product(*(range(int(extent)) for extent in kernel.grid)):
@@ -577,7 +572,7 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
         forward(parts, stores, Here(dict(zip(kernel.grid_names, place, strict=True)), place), None)
         boxes += stores.boxes
         if len(boxes) > MOST_EVENTS:
-            raise Unsupported(f"more than {MOST_EVENTS:,} stores to {reference.name}")
+            raise Unsupported(problems.STORES(MOST_EVENTS, reference.name))
     return covered(tuple((0, extent) for extent in reference.dims), boxes)
 
 

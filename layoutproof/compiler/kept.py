@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from layoutproof.core.message import Message, plain_figure
 from layoutproof.core.result import Verdict
 
 Classes = Mapping[str, type]
@@ -30,6 +31,9 @@ def as_json(value: object, held: Classes) -> object:
     """
     if isinstance(value, Verdict):
         return {"Verdict": value.value}
+    if isinstance(value, Message):
+        figures = {name: plain_figure(figure) for name, figure in value.figures.items()}
+        return {"Message": [str(value), value.id, as_json(figures, held)]}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
@@ -65,6 +69,9 @@ def _read(value: Any, held: Classes) -> Any:
     match name:
         case "list":
             return [_read(each, held) for each in parts]
+        case "Message":
+            text, id, figures = parts
+            return Message(text, id, _read(figures, held))
         case "Verdict":
             return Verdict(parts)
         case "mapping":

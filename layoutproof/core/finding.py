@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypedDict
 
 from layoutproof.core.document import Doc, Document, Exactly, envelope, without_empty
 from layoutproof.core.errors import shorten
+from layoutproof.core.message import Message
 from layoutproof.core.result import Counterexample, Verdict, plain, show_point
 from layoutproof.core.shown import Shown
 from layoutproof.core.visible import json_text, visible, visible_data
@@ -40,6 +41,7 @@ PointEntry = dict[str, list[int] | dict[str, int]]
 
 
 class _Seldom(TypedDict, total=False):
+    id: Annotated[str, Doc("which message the reason is; it stays the same where the words are bettered")]
     hint: Annotated[str, Doc("where to look, where no fix is known")]
     scope: Annotated[str, Doc("what was looked at, where that is not all there is")]
     assumes: Annotated[list[str], Doc("assumptions about run-time values that the answer rests on")]
@@ -374,6 +376,7 @@ def as_dict(finding: Finding) -> FindingEntry:
     'proved'
     """
     seldom: _Seldom = {
+        "id": finding.reason.id if isinstance(finding.reason, Message) else "",
         "hint": finding.hint, "scope": finding.scope, "assumes": list(finding.assumes), "needs": list(finding.needs),
         "where": finding.where, "derivation": list(finding.derivation), "relpath": finding.relpath,
         "before": finding.before, "after": finding.after, "match_heuristic": finding.match_heuristic,

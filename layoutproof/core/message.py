@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Formatter
 
 
@@ -38,7 +39,10 @@ class Message(str):
         return str.__str__(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Message, (str.__str__(self), self.id, {name: _plain(value) for name, value in self.figures.items()}))
+        return (
+            Message,
+            (str.__str__(self), self.id, {name: plain_figure(value) for name, value in self.figures.items()}),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,34 @@ class Template:
 
     def names(self) -> tuple[str, ...]:
         """The values that it takes, in the order of the text, each once."""
-        return tuple(dict.fromkeys(name for _, name, *_ in Formatter().parse(self.words) if name))
+        return _names(self.words)
 
     def __call__(self, *values: object) -> Message:
-        """The text with values, one for each of its names."""
-        figures = dict(zip(self.names(), values, strict=True))
+        """The text with values, one for each of its names; of an exception what it says, if that is a message too."""
+        said = [message_of(value) if isinstance(value, Exception) else value for value in values]
+        figures = dict(zip(_names(self.words), said, strict=True))
         return Message(self.words.format_map(figures), self.id, figures)
+
+
+@lru_cache(maxsize=2048)
+def _names(words: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for _, name, *_ in Formatter().parse(words) if name))
+
+
+def message_of(error: Exception) -> str:
+    """What an error says: its message where it was given one, which `str` makes a plain text.
+
+    Args:
+        error: Any exception.
+
+    Returns:
+        The message, or the text.
+
+    >>> brief(message_of(ValueError(Template("kernel.word", "{word!r} is no word")("a b"))))
+    "kernel.word(word='a b')"
+    """
+    text, *_ = error.args or ("",)
+    return text if isinstance(text, Message) and text == str(error) else str(error)
 
 
 def located(where: str, text: str) -> str:
@@ -106,16 +132,17 @@ def brief(text: str) -> str:
         text: Any text.
 
     Returns:
-        Its id and its values; the text itself where it is no message.
+        Its id and its values, of which some may be messages; the text itself where it is no message.
 
     >>> brief(Template("axe.twice", "{word!r} stands twice")("on")), brief("no message")
     ("axe.twice(word='on')", 'no message')
     """
     if not isinstance(text, Message):
         return text
-    return f"{text.id}({', '.join(f'{name}={_plain(value)!r}' for name, value in text.figures.items())})"
+    values = ((n, brief(v) if isinstance(v, Message) else repr(plain_figure(v))) for n, v in text.figures.items())
+    return f"{text.id}({', '.join(f'{name}={value}' for name, value in values)})"
 
 
-def _plain(value: object) -> object:
-    """A value as plain data: what is no number, truth value or None is its text."""
-    return value if value is None or isinstance(value, bool | int | float) else str.__str__(str(value))
+def plain_figure(value: object) -> object:
+    """A value as plain data: what is no message, number, truth value or None is its text."""
+    return value if value is None or isinstance(value, bool | int | float | Message) else str(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
+from layoutproof.core.message import message_of
 from layoutproof.core.result import Counterexample, Verdict
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Operand
@@ -113,5 +114,5 @@ def for_each_operand(
                 raise Unsupported(operand.unmodelled)
             found += make(operand)
         except Undecided as reason:
-            found.append(Obligation(operand.name, undecided(str(reason)), source=operand.source))
+            found.append(Obligation(operand.name, undecided(message_of(reason)), source=operand.source))
     return tuple(found)

@@ -28,6 +28,12 @@ ASSUMPTION_TABLE = Template("kernel.assumption_table", "{name} has no table {tab
 ASSUMPTION_WORDS = Template(
     "kernel.assumption_words", "an assumption is {forms}'t is cu_seqlens(total=8)' or 't[i] <= u[i + 1]', not {shown}"
 )
+BLOCKS_DEPEND = Template(
+    "kernel.blocks_depend", "which blocks of {operand} are written depends on what {table} holds; {why}"
+)
+BLOCKS_SHORT = Template(
+    "kernel.blocks_short", "which blocks of {operand} are written is not known where {sizes} is below {most}"
+)
 BLOCK_DEPENDS = Template(
     "kernel.block_depends", "the block of {name} depends on {what}; ask a property of kernels instead"
 )

@@ -224,16 +224,15 @@ def reachable_blocks(kernel: Kernel, operand: Operand) -> tuple[IndexMap, dict[V
         fewer, why = _as_good_as_free(kernel, operand, read, found)
         if why:
             table = read.args[0].args[0]
-            return m, {
-                Verdict.PROVED: f"which blocks of {operand.name} are written depends on what {table} holds; {why}"
-            }
+            return m, {Verdict.PROVED: problems.BLOCKS_DEPEND(operand.name, table, why)}
         short += fewer
     if not short:
         return m, {}
     sizes = dict.fromkeys(str(span) for span, _ in short)
-    why = f"which blocks of {operand.name} are written is not known where {', '.join(sizes)} is below "
-    why += ", ".join(dict.fromkeys(str(most) for _, most in short))
-    return _nowhere_where_short(m, short), {Verdict.REFUTED: why}
+    most = ", ".join(dict.fromkeys(str(most) for _, most in short))
+    return _nowhere_where_short(m, short), {
+        Verdict.REFUTED: problems.BLOCKS_SHORT(operand.name, ", ".join(sizes), most)
+    }
 
 
 def _as_good_as_free(

@@ -19,6 +19,7 @@ from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.files import read, read_json
 from layoutproof.core.finding import ACCEPTED, Finding, split_place
 from layoutproof.core.result import Verdict
+from layoutproof.pallas import problems
 from layoutproof.pallas.findings import Judged
 from layoutproof.registry.catalogue import kernel_properties
 
@@ -79,10 +80,10 @@ def read_baseline(path: Path) -> dict[str, str]:
     try:
         data = read_json(path, MOST_BYTES)
     except LayoutError as error:
-        raise LayoutError(f"{path} is no baseline: {error.problem}") from None
+        raise LayoutError(problems.BASELINE(path, error.problem)) from None
     entries = data.get("accepted") if isinstance(data, dict) else None
     if not isinstance(data, dict) or data.get("version") != 2 or not isinstance(entries, dict):
-        raise LayoutError(f'{path} is no baseline: it has {{"version": 2, "accepted": {{..}}}}')
+        raise LayoutError(problems.BASELINE_FORM(path))
     return {str(name): f"in {path.as_posix()}" for name in entries}
 
 
@@ -99,7 +100,7 @@ def _comments(call: Judged) -> tuple[dict[str, str], list[Finding]]:
             if name != WHOLE and name not in kernel_properties():
                 problem = unknown_name("property of kernels", name, kernel_properties()).problem
             elif not why.strip():
-                problem = f"accept[{name}] gives no reason: write it behind the bracket"
+                problem = problems.ACCEPT_REASON(name)
             if problem:
                 wrong.append(Finding("accept", name, problem, file=file, line=number, verdict=Verdict.UNKNOWN))
             else:

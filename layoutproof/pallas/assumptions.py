@@ -16,6 +16,7 @@ from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.relations import in_parts
 from layoutproof.kernel.windows import block_count, tables_read
+from layoutproof.pallas import problems
 
 WORDS = ((), ("monotone",), ("injective",), ("onto",), ("monotone", "onto"), ("monotone", "injective"))
 """The possible assumptions on a table besides its bounds, the weaker first."""
@@ -43,15 +44,15 @@ def impossible(table: Table) -> str:
     entries: Any = product(table.dims)
     values: Any = None if table.low is None or table.high is None else table.high - table.low
     if type(values) is int and values < 1:
-        return f"{table.name} has no value it could hold: {table.low} <= {table.name} < {table.high}"
+        return problems.TABLE_EMPTY(table.name, table.low, table.high)
     if table.total is not None and type(entries) is type(table.low) is int and entries * table.low > table.total:
-        return f"sum({table.name}) cannot be at most {table.total}: it has {entries} entries of at least {table.low}"
+        return problems.TABLE_SUM(table.name, table.total, entries, table.low)
     if type(entries) is not int or type(values) is not int:
         return ""
-    counts = f"it has {entries} entries and {values} values"
+    counts = problems.ENTRIES(entries, values)
     if table.injective and entries > values:
-        return f"{table.name} cannot be injective: {counts}"
-    return f"{table.name} cannot be onto: {counts}" if table.onto and entries < values else ""
+        return problems.TABLE_INJECTIVE(table.name, counts)
+    return problems.TABLE_ONTO(table.name, counts) if table.onto and entries < values else ""
 
 
 def _possible(table: Table) -> bool:

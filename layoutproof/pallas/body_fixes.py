@@ -35,6 +35,7 @@ from layoutproof.core.term import ZERO, Term, every, rebuilt
 from layoutproof.kernel.fixes import MOST, UNSURE, KernelFix, values_of
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_memory import program_ids
 
 LONGEST = 60
@@ -48,10 +49,9 @@ def masked(kernel: Kernel, operand: Operand, k: int, doubt: str = "") -> Iterato
     axis = seen(operand).index(k)
     # of a part of the window the mask is another one
     parts = any(_loads(e, operand) and e.view.steps for e in kernel.body.effects)
-    words = f"x = jnp.where({_inside(kernel, operand, k, 'at' if parts else '')}, x, 0)"
-    words += f" on what is loaded of {operand.name}, before it is used"
+    words = problems.FIX_MASK(_inside(kernel, operand, k), operand.name)
     if parts:
-        words += f", where at is its place in dimension {axis} of the window"
+        words = problems.FIX_MASK_PART(_inside(kernel, operand, k, "at"), operand.name, axis)
 
     def edit(body: Body) -> Body:
         loads = {e.name: e.view for e in body.effects if _loads(e, operand)}
@@ -123,9 +123,9 @@ def where_stored(
             same = at.number == load.spot.number and seen_.reference is view.reference and k == d
             return replace(piece, start=new) if same and piece.start == old else piece
 
-        words = f"read {name} at line {line_of(load.spot)} where line {line_of(store.spot)} stores it"
+        words = problems.FIX_READ(name, line_of(load.spot), line_of(store.spot))
         if all(set(names_in(one)) <= set(kernel.grid_names) for one in (old, new)):
-            words += f": index {program_ids(kernel, new)} in dimension {d}, and not {program_ids(kernel, old)}"
+            words = problems.FIX_SLOT(*words.figures.values(), program_ids(kernel, new), d, program_ids(kernel, old))
         yield KernelFix(words, placed(kernel, change), "which of the two places is meant is not known")
 
 
@@ -165,8 +165,7 @@ def longer(kernel: Kernel, store: Access | StartedCopy) -> Iterator[KernelFix]:
             step -= first
             needed = ceil_div(extent - first - int(piece.size.args[0]), step) + 1 if step > 0 else 0
             if needed > turns:
-                words = f"let the loop{_at(loop.source)} run {needed} times, and not {turns}: "
-                words += f"it does not store all of {view.reference.name}"
+                words = problems.FIX_TURNS(_at(loop.source), needed, turns, view.reference.name)
                 yield KernelFix(words, turning(kernel, loop, needed), "whether there is as much to do is not known")
 
 
@@ -184,9 +183,9 @@ def zeroed(kernel: Kernel, reference: BodyReference, axes: Sequence[int]) -> Ite
     if not hasattr(reader, "beginning") or isinstance(reader, EditedBody):
         return
     conditions = tuple(Term("==", Term("name", kernel.grid_names[k]), ZERO) for k in axes)
-    words = f"store zeros to {reference.name} before it is read"
+    words = problems.FIX_ZEROS(reference.name)
     if axes:
-        words += f", under pl.when({first_of(kernel, axes)})"
+        words = problems.FIX_ZEROS_FIRST(reference.name, first_of(kernel, axes))
     beginning = reader.beginning(kernel, ((reference.name, conditions),))
     yield KernelFix(words, replace(kernel, body_reader=beginning), NEUTRAL)
 
@@ -291,7 +290,7 @@ def inside(
         return
     low, high = values
     last = extent - 1 - (int(piece.size.args[0]) - 1) * piece.stride
-    which = f"the {'index' if piece.single else 'start'} in dimension {d} of {name}"
+    which = problems.START("index" if piece.single else "start", d, name)
     line = f" at line {spot.source.rpartition(':')[2]}" if spot.source else ""
     # as the code has it: `int32(x)` is x where nothing wraps
     plain = rebuilt(piece.start, lambda part, made: made.args[0] if part.op == "int32" else made)
@@ -314,7 +313,7 @@ def inside(
     for loop in reversed(spot.loops):
         if loop.name in moving and loop.count is not None and loop.count.op == "int" and high > last:
             turns = int(loop.count.args[0]) - 1
-            words = f"let the loop{_at(loop.source)} run {turns} times, and not {turns + 1}: its last turn is outside"
+            words = problems.FIX_LAST_TURN(_at(loop.source), turns, turns + 1)
             yield KernelFix(words, turning(kernel, loop, turns), "what the last turn did is then not done")
     effect = body.effects[spot.number]
     if (
@@ -327,23 +326,24 @@ def inside(
         parts = [program_ids(kernel, c) for c in conditions]
         when = parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
         doubt = "what is left out must not be needed"
-        yield KernelFix(f"put it{line} under pl.when({when})", guarded(kernel, [spot.number], (), conditions), doubt)
+        yield KernelFix(problems.FIX_GUARD(line, when), guarded(kernel, [spot.number], (), conditions), doubt)
     floored = replaced(piece.start, lambda part: Term("%", *part.args) if part.op == "truncrem" else None)
     if floored != piece.start:
-        words = f"use jnp.mod in place of lax.rem for {which}{line}: lax.rem has the sign of what is divided"
+        words = problems.FIX_MOD(which, line)
         yield KernelFix(words, start(floored), UNSURE)
     by = -low if low < 0 else last - high
     if by and low + by >= 0 and high + by <= last:
         other = shifted(piece.start, by)
         new = program_ids(kernel, shifted(plain, by))
-        words = f"let {which}{line} be {new}, and not {said}: it is {abs(by)} too "
+        large = "large" if by < 0 else "small"
+        words = problems.FIX_SHIFT(which, line, new, said, abs(by), large)
         if not shown:
-            words = f"take {abs(by)} {'off' if by < 0 else 'more for'} {which}{line}: it is {abs(by)} too "
-        yield KernelFix(f"{words}{'large' if by < 0 else 'small'}", start(other), UNSURE)
+            words = problems.FIX_TAKE(abs(by), "off" if by < 0 else "more for", which, line, large)
+        yield KernelFix(words, start(other), UNSURE)
     rest = piece.start.op in ("%", "truncrem") and piece.start.args[1].op == "int"
     if rest and piece.start.args[1].args[0] > last + 1 > 0:
         other = Term(piece.start.op, piece.start.args[0], Term("int", last + 1))
-        words = f"let {which}{line} be a remainder by {last + 1}, and not by {piece.start.args[1]}, wherever it is used"
+        words = problems.FIX_REMAINDER(which, line, last + 1, piece.start.args[1])
         yield KernelFix(words, start(other, anywhere=True), UNSURE)
     if last >= 0:
         clamped = piece.start
@@ -352,7 +352,7 @@ def inside(
         doubt = "where it was outside it is then at the edge, and what is there is taken twice"
         ends = f"at most {last}" if low >= 0 else "at least 0" if high <= last else f"0 to {last}"
         call = f": {_clamp(low, high, last, said)}" if shown else ""
-        yield KernelFix(f"clamp {which}{line} to {ends}{call}", start(clamped), doubt)
+        yield KernelFix(problems.FIX_CLAMP(which, line, ends, call), start(clamped), doubt)
 
 
 def _clamp(low: int, high: int, last: int, said: str) -> str:
@@ -382,7 +382,7 @@ def _swapped(kernel: Kernel, spot: Spot, view: View) -> KernelFix | None:
         return replace(old, start=(second, first)[k].start) if same else old
 
     both = ", ".join(program_ids(kernel, piece.start) for piece in (second, first))
-    words = f"swap the indices of {view.reference.name}{_at(spot.source)}: {view.reference.name}[{both}]"
+    words = problems.FIX_SWAP(view.reference.name, _at(spot.source), both)
     return KernelFix(words, placed(kernel, change), UNSURE)
 
 

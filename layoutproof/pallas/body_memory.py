@@ -22,6 +22,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.read_consistency import range_of, restricted
 from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import problems
 from layoutproof.pallas.points import READS
 from layoutproof.solvers.decide import ENGINES, Decision, candidate_holds, decide
 
@@ -173,8 +174,8 @@ def why_unknown(states: States, claim: BodyClaim | None, condition: Term | None)
     if claim is not None and claim.tables:
         found.append(f"what {' and '.join(claim.tables)} holds")
     if found:
-        return f"depends on {' and '.join(dict.fromkeys(found[:3]))}"
-    return "no replay shows an undefined element, and no invariant that was tried excludes one"
+        return problems.DEPENDS(" and ".join(dict.fromkeys(found[:3])))
+    return problems.NO_REPLAY()
 
 
 def source_of(origin: Origin, body: Body) -> str:

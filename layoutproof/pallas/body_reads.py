@@ -16,6 +16,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation
+from layoutproof.pallas import problems
 
 FEWEST = 3
 """Parts of a dimension from which on the last one alone is missed; of two a kernel may well want the first."""
@@ -51,7 +52,7 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return
 
     def explain(at: Point, on: Numbers) -> str:
-        return f"no program reads {operand.name}{list(at['element'])}"
+        return problems.UNREAD_ELEMENT(operand.name, list(at["element"]))
 
     try:
         found = unstored(kernel, body, visit, loads, False, explain)
@@ -145,12 +146,12 @@ def _tail(
 
     def explain(at: Point, on: Numbers) -> str:
         tail = f"elements {first}:{extent} of dimension {d} of {operand.name}"
-        return f"no program reads {tail}, what is left behind its {first // step} whole parts of {step}"
+        return problems.UNREAD_TAIL(tail, first // step, step)
 
     def hint(at: Point, on: Numbers) -> str:
         last = f", the last one of {extent % step}" if extent % step else ""
         parts = f"pl.cdiv({extent}, {step}) = {-(-extent // step)} parts of dimension {d}{last}"
-        return f"look at the loop that reads them: there are {parts}"
+        return problems.LOOK_AT_PARTS(parts)
 
     unread = unstored(kernel, body, replace(visit, valid=behind), loads, False, explain)
     others = unstored(kernel, body, replace(visit, valid=before), loads, True, explain)

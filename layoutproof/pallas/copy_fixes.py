@@ -13,6 +13,7 @@ from layoutproof.bodies.in_flight import FlightProblem
 from layoutproof.core.term import Term
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import edited, guarded, line_of
 from layoutproof.pallas.body_memory import program_ids
 
@@ -43,7 +44,7 @@ def _earlier(kernel: Kernel, body: Body, spot: Spot, waits: Sequence[Wait]) -> I
             continue
         before = _outermost(body, spot, wait.spot)
         under = " with its condition" if wait.spot.path else ""
-        words = f"let the wait at line {line_of(wait.spot)}{under} come before line {line_of(spot)}"
+        words = problems.FIX_WAIT(line_of(wait.spot), under, line_of(spot))
 
         def edit(body: Body, wait: Wait = wait, before: int = before) -> Body:
             kept = [e for e in body.effects if e.spot.number != wait.spot.number]
@@ -67,7 +68,7 @@ def _written(
         found.append(Wait(start.target, start.semaphore, at))
     lines = ", ".join(dict.fromkeys(line_of(start.spot) for start in starts))
     when = "after it is started" if spot is None else f"before line {line_of(spot)}"
-    words = f"wait for what line {lines} starts, {when}: nothing waits on {starts[0].semaphore.reference.name}"
+    words = problems.FIX_NO_WAIT(lines, when, starts[0].semaphore.reference.name)
 
     def edit(body: Body) -> Body:
         for wait in found:
@@ -90,8 +91,7 @@ def _more_programs(kernel: Kernel, body: Body, starts: Sequence[StartedCopy]) ->
             lines = ", ".join(dict.fromkeys(line_of(e.spot) for e in body.effects if e.spot.number in numbers))
             for part in parts if len(parts) > 1 else ():
                 kept = [one for one in parts if one is not part]
-                words = f"let what line {lines} starts be started under pl.when({_said(kernel, kept)}), and not under "
-                words += _said(kernel, parts)
+                words = problems.FIX_STARTED(lines, _said(kernel, kept), _said(kernel, parts))
                 yield KernelFix(words, guarded(kernel, numbers, [guard], kept), OTHERWISE)
 
 

@@ -24,6 +24,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems as texts
 
 
 def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
@@ -36,13 +37,13 @@ def of_devices(kernel: Kernel, kind: str) -> tuple[Obligation, ...]:
     try:
         devices, problems = _problems(kernel)
     except Undecided as reason:
-        return (Obligation(kernel.name, undecided(f"what devices do depends on {reason}"), source=kernel.source),)
+        return (Obligation(kernel.name, undecided(texts.DEVICES_DEPEND(reason)), source=kernel.source),)
     own = [problem for problem in problems if problem.kind == kind]
     found = next((problem for problem in own if problem.sure), None) or next(iter(own), None)
     if found is not None:
         return (answer_of(found),)
     if kind == "left" and any(problem.kind == "never" for problem in problems):
-        stuck = "a device waits for ever: see device_waits"
+        stuck = texts.DEVICE_WAITS()
         return (Obligation(kernel.name, undecided(stuck), source=kernel.source),)
     figures: dict[str, object] = {"mesh": mesh_text(kernel), "devices": len(devices.events)}
     figures |= {} if problems else _on_rings(_rings((kernel,)), kind)
@@ -62,18 +63,20 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         return replace(lost[0], severity=severity)
     try:
         if any(_problems(one)[1] for one in (kernel, other)):
-            reason = "what it does alone is wrong, or not known"
+            reason = texts.ALONE()
             return Obligation(kernel.name, undecided(reason), severity=severity, source=kernel.source)
         problem = next(devices_of(kernel, other).problems(), None)
     except Undecided as reason:
-        what = f"what devices do where {next_} depends on {reason}"
+        what = texts.DEVICES_NEXT(next_, reason)
         return Obligation(kernel.name, undecided(what), severity=severity, source=kernel.source)
     if problem is None:
         figures: dict[str, object] = {"mesh": mesh_text(kernel)} | _on_rings(_rings((kernel, other)))
         proved = by_rule("", by="walk")
         return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
-    hint = f"{problem.hint}; or the barrier semaphore: {next_} with the same collective_id {kernel.collective}"
-    return replace(answer_of(replace(problem, what=f"{problem.what}, where {next_}", hint=hint)), severity=severity)
+    hint = texts.BARRIER_SEMAPHORE(problem.hint, next_, kernel.collective)
+    return replace(
+        answer_of(replace(problem, what=texts.WHERE_NEXT(problem.what, next_), hint=hint)), severity=severity
+    )
 
 
 def _meets(kernel: Kernel) -> bool:
@@ -115,11 +118,11 @@ def _of_memory(
     if not from_elsewhere(kernel, reference):
         return None
     if kernel.body.unmodelled:
-        return Obligation(reference.name, undecided(f"others may write {reference.name}"), source=source)
+        return Obligation(reference.name, undecided(texts.OTHERS_WRITE(reference.name)), source=source)
     try:
         problem = ask(devices_of(kernel))
     except Undecided as reason:
-        return Obligation(reference.name, undecided(f"what devices do depends on {reason}"), source=source)
+        return Obligation(reference.name, undecided(texts.DEVICES_DEPEND(reason)), source=source)
     if problem is not None:
         return answer_of(problem)
     return Obligation(reference.name, by_rule("", by="walk"), source=source)
@@ -140,10 +143,10 @@ def _on_rings(rings: Rings | None, kind: str = "") -> dict[str, object]:
         return {}
     if rings.problem is not None and kind in ("", rings.problem.kind):
         more = f"; from {rings.least} devices on it holds" if rings.least else ""
-        return {"rings": f"not on one of {rings.size} devices: {rings.problem.what}{more}"}
+        return {"rings": texts.RING_SIZE(rings.size, rings.problem.what, more)}
     if not rings.least:
         return {}
-    return {"rings": f"every ring of {rings.least} devices or more, where each does what it does on this one"}
+    return {"rings": texts.EVERY_RING(rings.least)}
 
 
 @lru_cache(maxsize=4)

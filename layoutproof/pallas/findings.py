@@ -18,6 +18,7 @@ from layoutproof.core.finding import ACCEPTED, Finding, split_place, unknown, wo
 from layoutproof.core.finding import exit_code as rule
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas import problems
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.judge import (
     about_body,
@@ -95,7 +96,7 @@ class Judged:
         if isinstance(self.call, Unmodelled):
             return _open(self.call, self.call.reason)
         if self.foreign or not (self.findings or self.among):
-            return _open(self.call, self.foreign or "there is nothing in it to ask about")
+            return _open(self.call, self.foreign or problems.NOTHING_ASKED())
         return _open(self.call, self.unread) if self.unread else None
 
     @property

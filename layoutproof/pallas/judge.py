@@ -15,6 +15,7 @@ from layoutproof.core.errors import LayoutError, Undecided, failure, listed, unk
 from layoutproof.core.expression import parse_condition
 from layoutproof.core.finding import Finding
 from layoutproof.core.folding import all_of
+from layoutproof.core.message import message_of, restated
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import symbols_of
@@ -25,7 +26,7 @@ from layoutproof.kernel.contents import contradicted, with_entries_written_out
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
-from layoutproof.pallas import stored_tables
+from layoutproof.pallas import problems, stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
@@ -195,7 +196,7 @@ class _Call:
     def foreign(self, name: str) -> Finding:
         """The answer about a target of another platform. LayoutError where none is given."""
         if self.chip is None:
-            raise LayoutError(f"{name} is about a hardware target; give one: {', '.join(kernel_targets())}")
+            raise LayoutError(problems.NEEDS_TARGET(name, ", ".join(kernel_targets())))
         return Finding(name, self.kernel.name, foreign(self.kernel, self.chip), verdict=Verdict.UNKNOWN)
 
     def obligations(self, name: str, module: ModuleType, here: Kernel, steps: Budget) -> list[Obligation]:
@@ -331,7 +332,7 @@ def settled_by(name: str) -> str:
 def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:
     """Of each question about the body, without those about a target, the worst finding that decides, unless proved."""
     if kernel.body_reader is None:
-        return (Finding("body", kernel.name, "it was not read", verdict=Verdict.UNKNOWN),)
+        return (Finding("body", kernel.name, problems.NOT_READ(), verdict=Verdict.UNKNOWN),)
     asked = [name for name in by_default(kernel) if about_body(name) and not kernel_property(name).TARGET]
     worst: dict[str, Finding] = {}
     for finding in judge(kernel, names=asked, fixes=False):
@@ -425,7 +426,7 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
     # the body was read as a TPU runs it
-    unread = f"it was read as a TPU runs it; bodies of kernels for {chip.platform} are not read"
+    unread = problems.READ_AS_TPU(chip.platform)
     return replace(kernel, platform=chip.platform, body_reader=None, unread=unread if kernel.body_reader else "")
 
 
@@ -436,7 +437,7 @@ def unread(kernel: Kernel) -> str:
     'what the body does: bodies of kernels for triton are not read; --only grid asks less'
     """
     less = f"--only {GRID} asks less"
-    return f"what the body does: {kernel.unread}; {less}" if kernel.unread else ""
+    return problems.BODY_UNREAD(kernel.unread, less) if kernel.unread else ""
 
 
 def premise(kernel: Kernel, findings: Sequence[Finding], **how: Any) -> str:
@@ -463,7 +464,7 @@ def foreign(kernel: Kernel, chip: KernelTarget) -> str:
     """Why a target says nothing of a kernel, "" where it does."""
     if chip.platform == kernel.platform:
         return ""
-    return f"the kernel is for {kernel.platform}, and {chip.name} knows kernels for {chip.platform}"
+    return problems.FOREIGN(kernel.platform, chip.name, chip.platform)
 
 
 def unasked(name: str, kernel: Kernel) -> Finding:
@@ -473,12 +474,12 @@ def unasked(name: str, kernel: Kernel) -> Finding:
         return Finding(
             name,
             str(kernel),
-            f"{IDLE}the body around the pipeline is, where it is written out",
+            problems.BODY_AROUND(IDLE),
             verdict=Verdict.UNKNOWN,
         )
-    said = undecided("there is nothing in the kernel that it asks about") if settled is None else settled(kernel)
+    said = undecided(problems.NOTHING_OF_IT()) if settled is None else settled(kernel)
     if said.verdict is not Verdict.PROVED:
-        said = replace(said, reason=f"{IDLE}{said.reason}")
+        said = replace(said, reason=restated(f"{IDLE}{said.reason}", said.reason))
     return Finding(name, str(kernel), said.reason, verdict=said.verdict, decided_by=said.by, hint=said.hint)
 
 
@@ -493,8 +494,9 @@ def summary(name: str, kernel: Kernel, findings: Sequence[Finding]) -> Finding:
     if not weighty:
         return unasked(name, kernel)
     worst = min(weighty, key=lambda f: f.verdict)
-    part = f"{worst.question}: " if worst.question != name else ""
-    reason = part + worst.reason if worst.reason else ""
+    reason = worst.reason
+    if reason and worst.question != name:
+        reason = restated(f"{worst.question}: {reason}", reason, part=worst.question)
     # a question asked by name decides, whatever its severity among others
     return replace(worst, question=name, subject=str(kernel), reason=reason, severity="error")
 
@@ -505,9 +507,7 @@ def kernel_of(value: object, asked: str) -> Kernel:
     kernel = read if isinstance(read, Kernel) else getattr(read, "kernel", None)
     if isinstance(kernel, Kernel):
         return kernel
-    raise LayoutError(
-        f"{asked} is about a kernel, {{'kernel': {{grid: .., inputs: .., outputs: ..}}}}, not about {read}"
-    )
+    raise LayoutError(problems.ABOUT_KERNEL(asked, read))
 
 
 def conditions_on(kernel: Kernel, texts: Sequence[str]) -> str | None:
@@ -524,7 +524,7 @@ def conditions_of(calls: Sequence[object], texts: Sequence[str]) -> list[str | N
     if stray:
         sizes = dict.fromkeys(name for call in calls if isinstance(call, Kernel) for name in sizes_of(call))
         have = f"they have {', '.join(sizes)}" if sizes else "they have none"
-        raise LayoutError(f"no call has all sizes that the condition speaks of; {have}", text=stray[0])
+        raise LayoutError(problems.CONDITION_SIZES(have), text=stray[0])
     return held
 
 
@@ -618,7 +618,8 @@ def _of_small_sizes(
                 if one.verdict is Verdict.REFUTED:
                     said = ", ".join(f"{name} = {size}" for name, size in sizes.items())
                     shown = {"sizes": sizes, **(one.counterexample or {})}
-                    return replace(one, reason=f"with {said}: {one.reason}", counterexample=shown)
+                    told = restated(f"with {said}: {one.reason}", one.reason, sizes=said)
+                    return replace(one, reason=told, counterexample=shown)
     return found
 
 
@@ -633,7 +634,7 @@ def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None
     try:
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
     except Undecided as reason:
-        return (Obligation(kernel.name, undecided(str(reason)), source=kernel.source),)
+        return (Obligation(kernel.name, undecided(message_of(reason)), source=kernel.source),)
     except Exception as error:
         return (Obligation(kernel.name, undecided(failure(error)), source=kernel.source),)
 
@@ -642,7 +643,7 @@ def _made(due: Due, kernel: Kernel) -> Obligation:
     try:
         return due if isinstance(due, Obligation) else due()
     except Undecided as reason:
-        return Obligation(kernel.name, undecided(str(reason)), source=kernel.source)
+        return Obligation(kernel.name, undecided(message_of(reason)), source=kernel.source)
     except Exception as error:
         return Obligation(kernel.name, undecided(failure(error)), source=kernel.source)
 
@@ -654,7 +655,7 @@ def _finding(
     try:
         found = _answer(name, kernel, asked, where, symbols, how)
     except Exception as error:
-        why = str(error) if isinstance(error, Undecided) else failure(error)
+        why = message_of(error) if isinstance(error, Undecided) else failure(error)
         unknown = replace(asked, claim=undecided(why), figures={}, graver=())
         found = _answer(name, kernel, unknown, None, (), how)
     if found.verdict is Verdict.PROVED:
@@ -692,7 +693,7 @@ def _answer(
     claim = asked.claim
     if _empty(claim):
         # no program, nothing read or written: `grid_positive` says what is wrong with that
-        claim = undecided("vacuous: there is no program, or no element")
+        claim = undecided(problems.VACUOUS())
     figures, open_ = asked.figures, ""
     if isinstance(claim, Settled):
         refuted = claim.verdict is Verdict.REFUTED
@@ -741,7 +742,7 @@ def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Seque
         by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]
         related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
     names = dict.fromkeys(table for relation in related for table in relations.tables_of(relation))
-    return f"depends on what {listed(list(names))} holds, which may not be all that is assumed" if related else ""
+    return problems.RELATIONS(listed(list(names))) if related else ""
 
 
 def _rests_on(

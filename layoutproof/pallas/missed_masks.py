@@ -18,6 +18,7 @@ from layoutproof.core.folding import FALSE, TRUE, folded
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term, every
 from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.pallas import problems
 
 STEPS = 20_000
 """The budget for one mask."""
@@ -43,17 +44,16 @@ class Missed:
         """Its fault, in words."""
         if self.others:
             dims = " and ".join(map(str, self.others))
-            return f"line {self.line} masks dimension {dims}, and the padding is in dimension {self.dimension}"
-        return f"the mask at line {self.line} keeps place {self.keeps} of dimension {self.dimension}{self._lost()}"
+            return problems.MASKS_OTHER(self.line, dims, self.dimension)
+        if self.leaves_out is not None:
+            return problems.MASK_KEEPS_ONE(self.line, self.keeps, self.dimension, self.leaves_out)
+        return problems.MASK_KEEPS(self.line, self.keeps, self.dimension)
 
     def doubt(self) -> str:
         """Its remaining fault when the padding is masked elsewhere; "" for none that is known."""
         if self.others or self.leaves_out is None:
             return ""
-        return f"line {self.line} leaves out place {self.leaves_out} of dimension {self.dimension}, which is there"
-
-    def _lost(self) -> str:
-        return "" if self.leaves_out is None else f", and leaves out place {self.leaves_out}, which is there"
+        return problems.MASK_LEAVES_OUT(self.line, self.leaves_out, self.dimension)
 
 
 def missed(kernel: Kernel, operand: Operand, k: int, origin: Origin) -> Missed | None:

@@ -22,6 +22,7 @@ from layoutproof.core.packages import package_version
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas import problems
 from layoutproof.pallas.findings import Judged
 from layoutproof.pallas.replay import SIGNS, Replay, Sign
 from layoutproof.solvers.conclude import left_open
@@ -57,7 +58,7 @@ def overruled(call: Judged) -> Judged:
     for finding in call.findings:
         against = [sign.text for sign, names in wrong.items() if finding.question in names]
         proved = finding.verdict is Verdict.PROVED and finding.severity == "error"
-        why = f"proved by {finding.decided_by}, and a run shows otherwise: {'; '.join(against)}"
+        why = problems.RUN_SHOWS(finding.decided_by, "; ".join(against))
         found.append(left_open(replace(finding, verdict=Verdict.UNKNOWN), why) if against and proved else finding)
     return replace(told, findings=(*found, *(_conflict(call, kernel, run, *one) for one in wrong.items())))
 
@@ -91,7 +92,7 @@ def known_fault(kernel: Kernel, sign: Sign) -> str:
 
 def _faults(kernel: Kernel) -> Iterator[tuple[str, str]]:
     if any(block.low or block.high for operand in kernel.operands for block in operand.block):
-        padding = "the interpreter leaves out the padding of Element windows (BUGS-FOUND.md)"
+        padding = problems.ELEMENT_PADDING()
         yield from ((kind, padding) for kind in ("raised", "nan", "differs"))
     body = kernel.body
     effects = () if body is None else body.effects
@@ -122,8 +123,7 @@ def _conflict(call: Judged, kernel: Kernel, run: Replay, sign: Sign, names: tupl
     proofs = [f for f in call.findings if f.question in names and f.verdict is Verdict.PROVED]
     by = "+".join(dict.fromkeys(f.decided_by for f in proofs if f.decided_by)) or "rule"
     file, line, column = split_place(kernel.source)
-    reason = f"{listed(list(names))} proved by {by}, and a run shows otherwise: {sign.text}"
-    reason += "; one of us is wrong: the proof, JAX's interpreter, or what is assumed of a table"
+    reason = problems.OVERRULED(listed(list(names)), by, sign.text)
     fix = (
         "send the line report with what --record FILE writes of this call (no source code): a bug of layoutproof or JAX"
     )

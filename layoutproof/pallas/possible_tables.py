@@ -25,6 +25,7 @@ from layoutproof.core.term import Term, fixed, reads, value_of
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.relations import every_case, range_at, ranged, tables_of
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import problems
 from layoutproof.pallas.witnesses import witness
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.vacuity import where_term
@@ -48,7 +49,7 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
     alone = [table for table in every_table(kernel) if table.first is not None and table.name not in names]
     for table in alone:
         if not any(_enough(table, values) for values in _sizes(kernel, where, sizes)):
-            return f"vacuous: no sizes are known for which {table.name}[:{table.first}] is onto"
+            return problems.VACUOUS_ONTO(table.name, table.first)
     if not names:
         return ""
     apart = _between(kernel)
@@ -58,18 +59,18 @@ def unfounded(kernel: Kernel, said: str | None, sizes: tuple[str, ...], effort: 
         return ""
     if _witnessed(kernel, where, sizes, tuple(names)):
         return ""
-    open_ = f"cannot tell whether {listed(list(names))} can be as assumed together"
+    open_ = problems.TABLES_TOGETHER(listed(list(names)))
     try:
         for values in _sizes(kernel, where, sizes):
             bound = kernel.bind(values) if values else kernel
             found = _tables(bound, tuple(names), effort)
             if found is None:
-                return f"{open_}: more than {MOST_ENTRIES * effort} entries"
+                return problems.TABLES_LONG(open_, MOST_ENTRIES * effort)
             if found:
                 return ""
     except Undecided as reason:
         return f"{open_}: {reason}"
-    return f"vacuous: no {listed(list(names))} are known that are as assumed together"
+    return problems.VACUOUS_TOGETHER(listed(list(names)))
 
 
 def founded(kernel: Kernel, said: str, sizes: tuple[str, ...]) -> bool:
@@ -132,7 +133,7 @@ def _between(kernel: Kernel) -> str:
             low, high = range_at(kernel, table, [Term("int", n) for n in at])
             if type(low) is type(high) is int and low >= high:
                 entry = f"{table.name}[{', '.join(map(str, at))}]"
-                return f"vacuous: {entry} has no value that it could hold: {low} <= {entry} < {high}"
+                return problems.VACUOUS_ENTRY(entry, low, high)
     return ""
 
 

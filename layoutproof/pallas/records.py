@@ -27,6 +27,7 @@ from layoutproof.bodies.reading import Around, LateBody, read_body, refused_body
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_size
 from layoutproof.core.files import lines
+from layoutproof.core.message import message_of, restated
 from layoutproof.core.operations import operation
 from layoutproof.core.size import Size
 from layoutproof.core.term import LONG, Term, every
@@ -47,6 +48,7 @@ from layoutproof.kernel.kernel import (
 )
 from layoutproof.kernel.relations import tables_of
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import problems
 
 FORM = 1
 """The version of the form; a record of another one is refused."""
@@ -91,7 +93,7 @@ def records_in(text: Iterable[str], file: str) -> tuple[KernelRecord, ...]:
     """The records of a file's lines, in order; errors as of `read_records`."""
     found = tuple(_record(file, number, line) for number, line in enumerate(text, 1) if line.strip())
     if not found:
-        raise LayoutError(f"{file} holds no record of a Pallas call")
+        raise LayoutError(problems.NO_RECORD(file))
     return found
 
 
@@ -157,7 +159,7 @@ def _term_of(data: object, parts: Sequence[Term] = ()) -> Term:
             return Term("name", data)
         case [str() as op, *args]:
             return Term(operation(op), *(_term_of(each, parts) for each in args))
-    raise ValueError(f"{shorten(str(data), 40)} is no term")
+    raise ValueError(problems.RECORD_TERM(shorten(str(data), 40)))
 
 
 def _made(kind: type, data: Any) -> Any:
@@ -165,7 +167,7 @@ def _made(kind: type, data: Any) -> Any:
     names = {entry.name for entry in fields(kind)} - set(_LEFT_OUT)
     odd = [name for name in data if name not in names]
     if odd:
-        raise ValueError(f"a {kind.__name__.lower()} has no {shorten(repr(odd[0]), 40)}")
+        raise ValueError(problems.RECORD_FIELD(kind.__name__.lower(), shorten(repr(odd[0]), 40)))
     return kind(**{name: _field(name, value) for name, value in data.items()})
 
 
@@ -185,14 +187,15 @@ def _call(file: str, number: int, line: str) -> Kernel | Unmodelled:
     try:
         data = json.loads(line)
         if data["record"] != FORM:
-            raise LayoutError(f"{place}: a record of form {shorten(repr(data['record']), 20)}, and this reads {FORM}")
+            raise LayoutError(problems.RECORD_FORM(place, shorten(repr(data["record"]), 20), FORM))
         if "unmodelled" in data:
             return Unmodelled(*(str(data["unmodelled"][name]) for name in ("name", "source", "reason")))
         kernel: Kernel = _made(Kernel, data["kernel"])
         _check(kernel)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         said = " ".join(str(error).split()) or type(error).__name__
-        raise LayoutError(f"{place}: no record of a Pallas call: {shorten(said, 100)}") from None
+        why = restated(shorten(said, 100), message_of(error))
+        raise LayoutError(problems.RECORD_READ(place, why)) from None
     if data.get("body") is None:
         return kernel
     return replace(kernel, body_reader=LateBody(partial(_body, data["body"], f"jax {data.get('jax', '')}"), kernel))
@@ -202,26 +205,26 @@ def _check(kernel: Kernel) -> None:
     """ValueError where parts do not belong together."""
     ranks = [(len(o.dims), len(o.block), len(o.index), len(o.sizes or o.dims)) for o in kernel.operands]
     if len(kernel.grid) != len(kernel.grid_names) or any(len(set(rank)) != 1 for rank in ranks):
-        raise ValueError("its dimensions, blocks and index maps are of different lengths")
+        raise ValueError(problems.RECORD_LENGTHS())
     scratch = (*kernel.scratch, *kernel.scoped)
     memories = [*(o.memory for o in kernel.operands), *(part.memory for part in scratch)]
     if not set(memories) <= set(MEMORIES) or not set(kernel.semantics) <= set(SEMANTICS):
-        raise ValueError("a memory, or what a grid dimension may be, of another name")
+        raise ValueError(problems.RECORD_NAME())
     amounts = [*kernel.grid, *(n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block)))]
     amounts += [
         *(n for table in (*kernel.tables, *kernel.scalars) for n in table.dims),
         *(n for part in scratch for n in part.dims),
     ]
     if not all(isinstance(n, Size) or (type(n) is int and n >= 0) for n in amounts):
-        raise ValueError("an extent that is no size")
+        raise ValueError(problems.RECORD_EXTENT())
     if {o.role for o in kernel.operands} - {"in", "out"} or any(type(o.dtype) is not str for o in kernel.operands):
-        raise ValueError("an operand without a role or an element type")
+        raise ValueError(problems.RECORD_OPERAND())
     ranks_of = {table.name: len(table.dims) for table in every_table(kernel)}
     for relation in kernel.relations:
         bound = relation.bound
         known = set(tables_of(relation)) <= set(ranks_of)
         if not known or (bound is not None and ranks_of.get(bound.table) != len(bound.at)):
-            raise ValueError("what is assumed of a table that the call does not have")
+            raise ValueError(problems.RECORD_TABLE())
 
 
 def _body(data: Any, version: str, kernel: Kernel, begin: Begin) -> Body:

@@ -22,6 +22,7 @@ from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.pallas import problems
 from layoutproof.pallas.points import READS, REPLICAS, replicas_read
 from layoutproof.solvers.brute import violates
 from layoutproof.solvers.conclude import How, left_open
@@ -56,7 +57,7 @@ def tables_needed(kernel: Kernel, finding: Finding) -> str:
     """
     entries = _entries(kernel, finding)
     shown = [f"{name} can be {', '.join(map(str, values))}" for name, values in entries.items()]
-    return f"{REFUTED_IF}{listed(shown)}" if shown else ""
+    return problems.REFUTED_IF(listed(shown)) if shown else ""
 
 
 def sizes_needed(finding: Finding, runtime: Sequence[str]) -> Finding:
@@ -66,7 +67,7 @@ def sizes_needed(finding: Finding, runtime: Sequence[str]) -> Finding:
     """
     sizes = {name: n for name, n in (finding.counterexample or {}).get("sizes", {}).items() if name in runtime}
     shown = [f"{name} can be {n}" for name, n in sizes.items()]
-    return left_open(finding, f"{REFUTED_IF}{listed(shown)}") if shown else finding
+    return left_open(finding, problems.REFUTED_IF(listed(shown))) if shown else finding
 
 
 def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from itertools import islice
 
 from layoutproof.core.errors import listed
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import restated
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
@@ -80,8 +81,11 @@ class _Outcome:
         said = self.fix.words
         if self.left:
             questions = list(dict.fromkeys(question for question, _, _ in sorted(self.left)))
-            said += f"; {listed(questions)} {'is' if len(questions) == 1 else 'are'} wrong in spite of it"
-        return f"{said}; {CHECK}{self.fix.doubt}" if self.fix.doubt else said
+            wrong = listed(questions)
+            said = restated(
+                f"{said}; {wrong} {'is' if len(questions) == 1 else 'are'} wrong in spite of it", said, wrong=wrong
+            )
+        return restated(f"{said}; {CHECK}{self.fix.doubt}", said, doubt=self.fix.doubt) if self.fix.doubt else said
 
 
 @dataclass(eq=False)
@@ -143,7 +147,7 @@ class _RepairTries:
         if answer.question != "undefined_values" and finding.question not in SHORT:
             return None
         for more in islice(_candidates(answer, obligation), 1):
-            words = f"{fix.words}; and {more.words}"
+            words = restated(f"{fix.words}; and {more.words}", fix.words, more=more.words)
             doubt = fix.doubt if more.doubt in fix.doubt else "; ".join(filter(None, (fix.doubt, more.doubt)))
             return self._try(finding, KernelFix(words, more.kernel, doubt), joined + 1)
         return None

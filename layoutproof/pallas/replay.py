@@ -20,10 +20,12 @@ from layoutproof.core.document import Doc, Exactly
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import listed, shorten
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import restated
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel import Kernel, Table, Unmodelled
 from layoutproof.kernel.read_consistency import range_of
+from layoutproof.pallas import problems as texts
 from layoutproof.pallas.from_jax.sent import identity, sent
 from layoutproof.pallas.points import READS
 
@@ -123,8 +125,8 @@ class Replay:
         held = ", ".join(f"{name} = {shorten(str(list(row)), 40)}" for name, row in (self.tables or {}).items())
         if self.problem:
             return f"no: {self.problem}"
-        said = "; ".join(map(str, self.signs)) or "it ended, and showed nothing"
-        return visible(f"{said}{f' (with {held})' if held else ''}, in InterpretParams of jax {self.jax}")
+        said = "; ".join(map(str, self.signs)) or texts.ENDED()
+        return visible(texts.RUN_SAID(said, f" (with {held})" if held else "", self.jax))
 
     def of(self, finding: Finding) -> str:
         """The outcome for one finding, in words; "" for one that is no refuted error, or where nothing was run."""
@@ -133,8 +135,8 @@ class Replay:
         speaking = [sign.text for sign in self.signs if sign.kind in SIGNS.get(finding.question, frozenset())]
         if speaking:
             return visible("; ".join(speaking))
-        blind = BLIND.get(finding.question, "no sign of a run speaks of this question")
-        return f"nothing of it; {blind}"
+        blind = BLIND.get(finding.question, texts.NO_SIGN())
+        return texts.NOTHING_OF_IT_SEEN(blind)
 
     def as_dict(self) -> ReplayEntry:
         """The same for programs."""
@@ -170,7 +172,7 @@ def replays(
         code = sent(function, args, kwargs) if not all(problems) else ""
     except Exception as error:
         why = shorten(f"{type(error).__name__}: {error}", 200)
-        code, problems = "", [p or f"the function cannot be sent to another process ({why})" for p in problems]
+        code, problems = "", [p or texts.NOT_SENT(why) for p in problems]
     requests = [
         {"code": code, "target": target, "call": k, "same": identity(call), "tables": contents(call, found)}
         for k, (call, found) in enumerate(calls)
@@ -221,32 +223,34 @@ def _entries(table: Table, value: int | None) -> list[int]:
 def _not_run(call: Kernel | Unmodelled) -> str:
     """Why a call is not run, "" where it is."""
     if isinstance(call, Unmodelled):
-        return "the call is not modelled"
+        return texts.NOT_MODELLED()
     if call.pipeline == "emit_pipeline":
-        return "a pipeline runs in the kernel around it"
+        return texts.RUN_AROUND()
     if call.platform != "tpu":
-        return f"a kernel for {call.platform}"
+        return texts.RUN_PLATFORM(call.platform)
     if call.subcores:
         # of jax 0.10.2 and 0.12.0.1 it runs all programs as one core, and takes a list of places for numbers of rows
-        return "a kernel of SparseCores, whose subcores and lists of places the interpreter does not have"
+        return texts.RUN_SUBCORES()
     numbers = [*call.grid, *(n for o in call.operands for n in o.dims)]
     numbers += [e for t in (*call.tables, *call.scalars) for e in (*t.dims, *range_of(t))]
     if any(type(n) is not int for n in numbers):
         named = call.named_sizes()
         if named:
-            return f"{listed(named)} is no number; give it arguments of some"
-        return "sizes that only the running program knows" + (f": {', '.join(call.runtime)}" if call.runtime else "")
+            return texts.RUN_NUMBERS(listed(named))
+        unknown = ", ".join(call.runtime)
+        said = texts.RUN_SIZES()
+        return restated(f"{said}: {unknown}", said, names=unknown) if unknown else said
     if any(int(low) >= int(high) for low, high in map(range_of, (*call.tables, *call.scalars))):
-        return "no table holds what is assumed"
+        return texts.RUN_TABLES()
     programs = prod(int(n) for n in call.grid)
     if programs > MOST_PROGRAMS:
-        return f"{programs:,} programs; at most {MOST_PROGRAMS:,} are run"
+        return texts.RUN_PROGRAMS(programs, MOST_PROGRAMS)
     if any(prod(int(n) for n in t.dims) > MOST_ENTRIES for t in (*call.tables, *call.scalars)):
-        return f"a table of more than {MOST_ENTRIES:,} entries"
+        return texts.RUN_ENTRIES(MOST_ENTRIES)
     held = [(o.dtype, o.dims) for o in call.operands] + [(s.dtype, s.dims) for s in call.scratch]
     size = sum(ELEMENT_BITS.get(dtype, 32) * prod(int(n) for n in dims) for dtype, dims in held) // 8
     if size > MOST_BYTES:
-        return f"{size >> 20:,} MiB of arguments, results and scratch; at most {MOST_BYTES >> 20} MiB are run"
+        return texts.RUN_BYTES(size >> 20, MOST_BYTES >> 20)
     return ""
 
 

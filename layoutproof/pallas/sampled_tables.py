@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.table_assumptions import conditions, with_assumptions
+from layoutproof.pallas import problems
 from layoutproof.pallas.witnesses import broken
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ def assume_from(
     given = conditions(said)
     seen = [_tables(function(*sample), names) for sample in samples]
     if not seen:
-        raise LayoutError("no samples are given: nothing can be seen of the tables")
+        raise LayoutError(problems.NO_SAMPLES())
     for number, tables in enumerate(seen):
         for text in given:
             if _broken(text, tables):
-                raise LayoutError(f"sample {number} breaks it: {_shown(text, tables)}", text=text)
+                raise LayoutError(problems.SAMPLE_BREAKS(number, _shown(text, tables)), text=text)
     proposed = [text for text in _proposals(seen) if text not in given]
     return (*given, *(text for text in proposed if all(_broken(text, tables) == "" for tables in seen)))
 
@@ -64,7 +65,7 @@ def _tables(returned: object, names: Sequence[str]) -> Tables:
     whole = [array for array in arrays if array.dtype.kind in "iub" and array.ndim]
     called = list(names) or [f"prefetch{k}" for k in range(len(whole))]
     if len(called) != len(whole):
-        raise LayoutError(f"{len(called)} names are given for {len(whole)} tables")
+        raise LayoutError(problems.SAMPLE_NAMES(len(called), len(whole)))
     return dict(zip(called, whole, strict=True))
 
 

@@ -24,6 +24,7 @@ from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.relations import tables_of
 from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.kernel.windows import without_known_reads
+from layoutproof.pallas import problems
 from layoutproof.pallas.witnesses import witness
 from layoutproof.solvers.decide import proves
 
@@ -60,9 +61,9 @@ def left_out(kernel: Kernel, operand: Operand) -> str:
             shown = [f"{name} = {_listed(found[name].ravel().tolist())}" for name in names]
             shown += [f"{name} = {size}" for name, size in sizes.items()]
             group = f"group {value} has size 0: " if table.monotone else ""
-            rows = f"no program writes {operand.name}[{_rows(operand, dimension, value)}]"
+            rows = problems.ROWS_UNWRITTEN(operand.name, _rows(operand, dimension, value))
             first = table.name if entries == span else f"{table.name}[:{span}]"
-            return f"{rows} where {group}no entry of {first} is {value}, as in {'; '.join(shown)}"
+            return problems.SEGMENT_EMPTY(rows, group, first, value, "; ".join(shown))
     return ""
 
 

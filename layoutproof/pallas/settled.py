@@ -16,6 +16,7 @@ from layoutproof.kernel.read_consistency import range_of
 from layoutproof.kernel.relations import in_parts, range_at
 from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas import problems
 from layoutproof.pallas.assumptions import bounded, together, worded
 from layoutproof.pallas.possible_tables import founded
 from layoutproof.pallas.refuted_if import tables_needed
@@ -185,7 +186,7 @@ def _answer(
     if needed is not None:
         return _advised(kernel, finding, needed, said, sizes, where(sizes, exact), _within(kernel, one, finding))
     if "sizes" in (finding.counterexample or ()) and one.sized:
-        return left_open(finding, f"depends on {listed(kernel.runtime)}, known at run time only; {SAY_SIZES}")
+        return left_open(finding, problems.RUNTIME(listed(kernel.runtime), SAY_SIZES))
     if finding.verdict is not Verdict.REFUTED:
         return None
     unbounded = [t.name for t in one.tables if _is_free(kernel, t, finding)]
@@ -264,7 +265,7 @@ def where(sizes: Mapping[str, int], exact: bool = False) -> str:
 
 def depends(finding: Finding, tables: Sequence[str], what: str, **more: object) -> Finding:
     """The finding as unknown, because of what tables hold. more: further fields of it."""
-    return left_open(finding, f"depends on what {listed(tables)} holds; {what}", **more)
+    return left_open(finding, problems.TABLES(listed(tables), what), **more)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.errors import Unsupported
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.kernel_print import mapping_of
+from layoutproof.pallas import problems
 
 
 def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | None = None) -> str:
@@ -23,7 +24,7 @@ def spec_text(calls: Sequence[Kernel | Unmodelled], source: str, target: str | N
     for call in calls:
         why = not_serialisable(call)
         if why:
-            raise Unsupported(f"{call.name} ({call.source}) cannot be written as a spec: {why}")
+            raise Unsupported(problems.NO_SPEC(call.name, call.source, why))
         assert isinstance(call, Kernel)
         mapping = mapping_of(call)
         if call.plain:
@@ -63,9 +64,9 @@ def not_serialisable(call: Kernel | Unmodelled) -> str:
         return beyond
     real = next((t for t in call.tables if t.dtype[:1] not in ("s", "u", "p", "")), None)
     if real is not None:
-        return f"{real.name} holds {real.dtype}, and tables hold integers"
+        return problems.TABLE_TYPE(real.name, real.dtype)
     if call.runtime:
-        return f"sizes that only the running program has: {', '.join(call.runtime)}"
+        return problems.SPEC_SIZES(", ".join(call.runtime))
     if call.accesses and call.platform != "tpu":
-        return "what its body loads and stores, which this target's rules ask about"
+        return problems.SPEC_BODY()
     return ""

@@ -21,6 +21,7 @@ from layoutproof.core.term import Term, reads, rebuilt
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.obligation import Settled
 from layoutproof.kernel.relations import tables_of
+from layoutproof.pallas import problems
 from layoutproof.pallas.points import READS
 
 _NOW = "{} as programs change it"
@@ -91,9 +92,10 @@ def in_a_run(kernel: Kernel, operand: Operand) -> Settled | None:
                     for d, (value, early) in enumerate(zip(seen, ahead or seen, strict=True)):
                         entries = run.entries()
                         if _outside(operand, d, value) and _outside(operand, d, early) and entries is not None:
-                            who = f"{operand.name} dimension {d} at program {run.program}: block index {value}"
-                            said = f"{who}, and the array has {operand.dims[d]}, in blocks of {operand.block[d].size}"
-                            said += "".join(f"; it reads {t.name}, and {_stored(kernel, t)}" for t in read)
+                            who = problems.BLOCK_INDEX(operand.name, d, run.program, value)
+                            said = problems.STORED_OUTSIDE(who, operand.dims[d], operand.block[d].size)
+                            for table in read:
+                                said = problems.READS_STORED(said, table.name, _stored(kernel, table))
                             hint = "look at what the programs store to the table that the index map reads"
                             point = {"program": run.program, READS: entries}
                             return Settled(Verdict.REFUTED, said, hint, "run", point)
@@ -144,13 +146,13 @@ def why(kernel: Kernel, names: tuple[str, ...]) -> str:
             continue
         said = [text for text in table.assumptions() if " <= " in text]
         if any(t.name == _NOW.format(table.name) and t.low is not None for t in kernel.tables):
-            return f"depends on what {table.name} holds in each program: {_stored(kernel, table)}"
-        holds = f"it is not shown that every store keeps '{said[0]}'" if said else "nothing is assumed of it"
-        return f"depends on what {table.name} holds in each program: {_stored(kernel, table)}, and {holds}"
+            return problems.STORED_TABLE(table.name, _stored(kernel, table))
+        holds = problems.STORE_KEEPS(said[0]) if said else "nothing is assumed of it"
+        return problems.STORED_TABLE_HOLDS(table.name, _stored(kernel, table), holds)
     return ""
 
 
 def _stored(kernel: Kernel, table: Table) -> str:
     stores = [e for e in kernel.body.effects if isinstance(e, Access | StartedCopy) and table.name in stored_names([e])]
     line = next((e.spot.source for e in stores if e.spot.source), "")
-    return "the body stores to it" + (f" ({line.rpartition('/')[2]})" if line else "")
+    return problems.STORES_TO_IT(f" ({line.rpartition('/')[2]})" if line else "")

@@ -12,6 +12,7 @@ from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.device_problems import answer_of
 
 
@@ -25,7 +26,7 @@ def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
     try:
         found = [p for threads in threads_of(kernel) for p in problems_of(threads) if p.kind in kinds]
     except Undecided as reason:
-        return (Obligation(kernel.name, undecided(f"what threads do depends on {reason}"), source=kernel.source),)
+        return (Obligation(kernel.name, undecided(problems.THREADS_DEPEND(reason)), source=kernel.source),)
     first = next((p for p in found if p.sure), None) or next(iter(found), None)
     return (answer_of(first) if first is not None else _proved(kernel),)
 
@@ -45,7 +46,7 @@ def reads_of_threads(kernel: Kernel) -> tuple[Obligation, ...]:
                 if problem is not None:
                     return (answer_of(problem),)
     except Undecided as reason:
-        return (Obligation(kernel.name, undecided(f"what threads do depends on {reason}"), source=kernel.source),)
+        return (Obligation(kernel.name, undecided(problems.THREADS_DEPEND(reason)), source=kernel.source),)
     return (_proved(kernel),)
 
 
@@ -53,11 +54,11 @@ def defined_by_threads(kernel: Kernel) -> tuple[Obligation, ...]:
     """Whether nothing undefined reaches an output: what is read was written, and no load leaves elements out."""
     (found, *_) = reads_of_threads(kernel)
     if not _is_proved(found):
-        what = "what threads read may not have been written: see initialised"
+        what = problems.THREADS_UNWRITTEN()
         return (Obligation(kernel.name, undecided(what), source=found.source),)
     for effect in kernel.body.effects:
         if isinstance(effect, Access) and effect.kind == "read" and effect.mask is not None:
-            what = "a load of some elements alone, beside other threads: not modelled"
+            what = problems.MASKED_LOAD()
             return (Obligation(kernel.name, undecided(what), source=effect.spot.source),)
     return (found,)
 

@@ -17,7 +17,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas.settled import NOTHING_ASSUMED, SAY_SIZES
-from layoutproof.solvers.conclude import TO_SETTLE
+from layoutproof.solvers.conclude import TO_SETTLE, advised
 
 VACUOUS = "vacuous: "
 """How the reason begins where nothing satisfies what is assumed: it names what cannot hold."""
@@ -34,8 +34,7 @@ def with_way_out(kernel: Kernel, finding: Finding, settled_by: str, over: bool) 
     reason = finding.reason
     if TO_SETTLE in reason or SAY_SIZES in reason or reason.startswith(VACUOUS):
         return finding
-    ways = list(_ways(kernel, reason, settled_by, over))
-    return replace(finding, reason=f"{reason}{TO_SETTLE}{', or '.join(ways)}") if ways else finding
+    return replace(finding, reason=advised(reason, ", or ".join(_ways(kernel, reason, settled_by, over))))
 
 
 def _ways(kernel: Kernel, reason: str, settled_by: str, over: bool) -> Iterator[str]:

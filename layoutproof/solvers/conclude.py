@@ -8,6 +8,7 @@ from typing import Any
 
 from layoutproof.core.claim import Claim
 from layoutproof.core.finding import Finding, split_place
+from layoutproof.core.message import restated
 from layoutproof.core.result import Counterexample, Point, Verdict, show_sizes
 from layoutproof.solvers.decide import decide, pinned
 
@@ -57,13 +58,15 @@ def concluded(claims: Sequence[Claim], how: How, unknown: str = "") -> Conclusio
         broken = wrong or broken
         if point is not None and all(_holds_at(point, claim, other, how) for other in claim.provided):
             on = claim.numbers(point)
-            why = claim.explain(point, on) + (f" ({reason})" if reason else "")
+            why = claim.explain(point, on)
+            why = restated(f"{why} ({reason})", why, also=reason) if reason else why
             if "sizes" in point:
-                why = f"with {show_sizes(on.sizes)}: {why}"
+                sizes = show_sizes(on.sizes)
+                why = restated(f"with {sizes}: {why}", why, sizes=sizes)
             return Conclusion(Verdict.REFUTED, why, claim.counterexample(point), by, claim.hint(point, on), broken)
         decided |= {by: None} if "+" not in by else dict.fromkeys(by.split("+"))
         # a violation at sizes at which nothing is provided is none
-        unknown = unknown or ("" if point is not None else f"{reason}{TO_SETTLE}{ways}" if ways else reason)
+        unknown = unknown or ("" if point is not None else advised(reason, ways))
     if unknown:
         return Conclusion(Verdict.UNKNOWN, unknown, broken=broken)
     return Conclusion(Verdict.PROVED, by="+".join(decided), broken=broken)
@@ -75,8 +78,13 @@ def left_open(finding: Finding, why: str, **more: Any) -> Finding:
     return replace(finding, verdict=Verdict.UNKNOWN, reason=_also(why, finding.reason), **gone, **more)
 
 
+def advised(reason: str, ways: str) -> str:
+    """The reason of an unknown with what would settle it, "" where nothing is known to."""
+    return restated(f"{reason}{TO_SETTLE}{ways}", reason, ways=ways) if ways else reason
+
+
 def _also(why: str, reason: str) -> str:
-    return f"{why} ({reason})" if reason else why
+    return restated(f"{why} ({reason})", why, also=reason) if reason else why
 
 
 def _holds_at(point: Point, refuted: Claim, claim: Claim, how: How) -> bool:

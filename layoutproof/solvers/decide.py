@@ -24,6 +24,7 @@ from layoutproof.core.claim import (
 )
 from layoutproof.core.errors import BudgetExceeded, InternalError, NotSmallest, Undecided, Unsupported, not_installed
 from layoutproof.core.index_map import IndexMap, permutation
+from layoutproof.core.message import message_of
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, product
 from layoutproof.core.space import Space
@@ -131,14 +132,14 @@ class _Answers:
         """An engine does not know, or is wrong."""
         match problem:
             case InternalError():
-                self.broken[name] = str(problem)
+                self.broken[name] = message_of(problem)
             case ZeroDivisionError():
                 self.reasons[name] = "the map divides by zero"
             case _ if function in ("growing", "sizes.smallest"):
                 # the engine's own reason counts
-                self.reasons.setdefault(name, str(problem))
+                self.reasons.setdefault(name, message_of(problem))
             case _:
-                self.reasons[name] = str(problem)
+                self.reasons[name] = message_of(problem)
                 self.over |= isinstance(problem, BudgetExceeded)
 
     def agreed(self) -> Decision:

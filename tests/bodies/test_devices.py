@@ -29,6 +29,7 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies import device_pairs, random_rings
 from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +66,8 @@ def test_the_order_that_breaks() -> None:
     found = next(f for f in judged(CASES["barrier_removed"], True) if f.verdict is Verdict.REFUTED)
     assert found.question == "device_barrier"
     assert found.counterexample == {"device": (3,), "other_device": (0,), "program": (0,)}
-    said = "device x=3 copies into outputs of device x=0, which may not have begun the kernel: no barrier comes before"
-    assert found.reason == said
+    said = Said("bodies.not_begun", device="device x=3", does="copies into outputs", other="device x=0")
+    assert said.of(found.reason)
 
 
 def test_two_devices_and_an_element() -> None:
@@ -121,7 +122,11 @@ def test_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
     (once,) = _over_mesh(partial(_permuted, False, 0))
     (found,) = judge(once, names=["collective_ids"], fixes=False)
     assert (found.verdict, found.severity) == (Verdict.REFUTED, "warning")
-    assert "where it is called again" in found.reason
+    assert Said(
+        "pallas.where_next",
+        what=Said("bodies.not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
+        next="it is called again",
+    ).of(found.reason)
     (twice,) = _over_mesh(partial(_permuted, True, 0))
     assert [f.verdict for f in judge(twice, names=["collective_ids"], fixes=False)] == [Verdict.PROVED]
 
@@ -152,7 +157,12 @@ def test_what_holds_on_a_ring_of_four_and_not_of_five() -> None:
     (four,) = _over_mesh(partial(_permuted, False, 0))
     (found,) = judge(four, names=["collective_ids"], fixes=False)
     assert found.verdict is Verdict.PROVED
-    assert str(found.figures["rings"]).startswith("not on one of 5 devices: device x=4 copies into outputs of device")
+    assert Said(
+        "pallas.ring_size",
+        size=5,
+        what=Said("bodies.not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
+        more="",
+    ).of(found.figures["rings"])
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -183,7 +193,7 @@ def test_no_mesh_is_known() -> None:
     kernel = replace(kernel_of(CASES["right_permute"], False), axes=())
     found = judge(kernel, names=QUESTIONS, fixes=False)
     assert {f.verdict for f in found} == {Verdict.UNKNOWN}
-    assert "the mesh of devices is not known" in found[0].reason
+    assert Said("bodies.mesh_unknown").of(found[0].reason)
 
 
 def _data_say(wrong: bool) -> Kernel:

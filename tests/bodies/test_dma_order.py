@@ -25,6 +25,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -243,7 +244,7 @@ def test_the_first_program_and_iteration_are_named() -> None:
     assert found.counterexample == {"program": (0,), "iteration": (0,), "element": (0, 0, 0)}
     found = _asked(_across("guard"), programs=6)
     assert found.counterexample == {"program": (5,)}
-    assert "waits for 4096 bytes of scratch[1][1], which counts 0: it never returns" in found.reason
+    assert Said("bodies.waits_bytes", size=4096, unit="bytes", semaphore="scratch[1][1]", there=0).of(found.reason)
 
 
 def test_a_condition_that_a_table_decides_is_the_same_for_start_and_wait() -> None:
@@ -265,7 +266,7 @@ def test_programs_that_leave_nothing_behind_may_be_any_number() -> None:
 def test_what_one_parallel_program_leaves_to_the_next_is_not_known() -> None:
     found = _asked(_across(), semantics="parallel")
     assert found.verdict is Verdict.UNKNOWN
-    assert "from one parallel program to the next" in found.reason
+    assert Said("bodies.parallel_use", name="scratch[1]").of(found.reason)
 
 
 def test_a_slot_that_data_choose_is_named() -> None:
@@ -356,9 +357,9 @@ def test_a_copy_that_outlives_the_scope_of_its_memory_is_refuted(into: bool) -> 
     assert _asked(_scoped(into=into)).verdict is Verdict.PROVED
     found = _asked(_scoped("waits later", into))
     assert found.verdict is Verdict.REFUTED
-    assert "has a copy in flight when its memory is freed" in found.reason
+    assert Said("bodies.freed", what="a copy", when="when its memory is freed").of(found.reason)
     assert found.counterexample == {"program": (0,)}
-    assert found.hint == "look at where run_scoped ends: nothing has waited on scratch[1][0] by then"
+    assert Said("bodies.look_at_scope", semaphore="scratch[1][0]").of(found.hint)
 
 
 def test_a_scope_in_a_loop_ends_in_every_iteration() -> None:
@@ -406,7 +407,9 @@ def test_a_semaphore_of_a_scope_counts_0_when_the_scope_ends(wait: int, verdict:
     found = _asked(body)
     assert found.verdict is verdict
     if verdict is Verdict.REFUTED:
-        assert "counts 1 when its memory is freed" in found.reason
+        assert Said("bodies.counts_signals", semaphore="scoped1", signals=1, when="when its memory is freed").of(
+            found.reason
+        )
 
 
 @pytest.mark.parametrize(("signal", "wait", "verdict"), [(2, 2, "proved"), (2, 1, "refuted"), (1, 2, "refuted")])

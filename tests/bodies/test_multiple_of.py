@@ -18,6 +18,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +56,9 @@ def test_what_is_no_multiple_is_refuted_with_the_first_program_or_iteration(loop
     (found,) = _asked(lambda i: i * step, loop)
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample == ({"program": (0,), "iteration": (1,)} if loop else {"program": (1,)})
-    assert found.reason.endswith(f"is said of {step}, which 8 does not divide")
-    assert (found.fix, found.hint) == ("", f"look at what makes the number: {true}")
+    assert Said("pallas.multiple_of_wrong", by=8, wrong=step).of(found.reason)
+    assert found.fix == ""
+    assert Said("pallas.multiple_of_look", held=true).of(found.hint)
     assert found.line > 0
 
 
@@ -94,4 +96,4 @@ def test_the_copies_of_an_unrolled_loop_are_one_question(step: int, verdict: Ver
     assert found.verdict is verdict
     if verdict is Verdict.REFUTED:
         assert found.counterexample == {"program": (0,)}
-        assert found.reason.endswith("is said of 4, which 8 does not divide")
+        assert Said("pallas.multiple_of_wrong", by=8, wrong=4).of(found.reason)

@@ -21,6 +21,7 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.bodies.kernels import ANY, ROWS, found
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -293,8 +294,8 @@ def test_the_hint_names_the_guard_that_keeps_the_store_from_happening() -> None:
     odd = _stored(_when(lambda x: pl.program_id(0) % 2 == 1))
     assert odd.counterexample == {"program": (0,), "element": (0, 0)}
     assert odd.fix == ""
-    assert odd.hint.startswith("look at the guard: the store at line ")
-    assert odd.hint.endswith("happens only where pl.program_id(0) % 2 == 1, not in program (0,)")
+    assert Said("pallas.outputs_stored_look_at_guard").of(odd.hint)
+    assert odd.hint.endswith(" only where pl.program_id(0) % 2 == 1, not in program (0,)")
 
 
 def test_a_guard_that_holds_in_another_program_of_the_visit_is_not_blamed() -> None:
@@ -312,7 +313,9 @@ def test_a_guard_that_holds_in_another_program_of_the_visit_is_not_blamed() -> N
     assert (half.verdict, none.verdict) == (REFUTED, REFUTED)
     assert "happens only where" not in half.hint
     assert "pl.program_id(1) == 1: let the store at line " in none.fix
-    assert "and not where pl.program_id(1) == 2" in none.fix
+    assert Said("pallas.outputs_stored_fix_last_step", step="pl.program_id(1) == 1", said="pl.program_id(1) == 2").of(
+        none.fix
+    )
 
 
 def _in_two_kernels(
@@ -373,8 +376,10 @@ def test_an_output_that_a_copy_of_another_kernel_fills_is_no_hole() -> None:
     said = _in_two_kernels(_start, _wait)
     assert said["first outputs[1]"].verdict is PROVED
     assert [said[one].severity for one in ("first outputs[0]", "second outputs")] == ["info", "info"]
-    assert "it is args[0] where nothing is stored, and the copy that is started" in said["first outputs[0]"].reason
-    assert "started in another kernel, and may fill it" in said["second outputs"].reason
+    assert Said("pallas.outputs_stored_kept", shared="args[0]", elsewhere=Said("pallas.outputs_stored_started")).of(
+        said["first outputs[0]"].reason
+    )
+    assert Said("pallas.outputs_stored_waited_for").of(said["second outputs"].reason)
     assert not any(f.fix or f.hint for f in said.values())
 
 
@@ -428,5 +433,5 @@ def test_blocks_that_a_table_scatters(by_table: bool, assume: str, strict: bool,
     assert found.exit_code == code
     if code:
         (one,) = (f for f in found.findings if f.verdict is not Verdict.PROVED)
-        assert "no program copies to element [8, 0] of outputs" in one.reason
+        assert Said("pallas.outputs_stored_no_copy", what="element [8, 0] of outputs", beside="").of(one.reason)
         assert code == 1 or one.reason.startswith("refuted if prefetch0 can be 0, 0, 0, 0")

@@ -23,6 +23,7 @@ from layoutproof.pallas.from_jax.record import records_of
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,8 @@ def test_a_sum_over_a_window_that_is_cut_short(rows: int, mask: bool, exit_code:
     assert found.exit_code == exit_code
     if exit_code:
         (refuted,) = (f for f in found.findings if f.verdict is Verdict.REFUTED)
-        assert f"padding of in[0]: dimension 0 ends at {rows}, and place {rows} is read" in refuted.reason
+        padding = Said("pallas.undefined_values_padding", operand="in[0]", dimension=0, extent=rows, place=rows)
+        assert padding.of(refuted.reason)
         assert refuted.counterexample == {"program": (3,), "element": (24, 0)}
         assert "jnp.where(pl.program_id(0) * 32 + " in refuted.fix
 
@@ -90,7 +92,7 @@ def test_a_pipeline_whose_body_stores_nothing_is_refuted(stores: bool) -> None:
     found = _of(body, 128, 128)
     assert found.exit_code == (0 if stores else 1)
     if not stores:
-        assert any("the body never stores into out[0]" in f.reason for f in found.findings)
+        assert any(Said("pallas.outputs_stored_never", name="out[0]", beside="").of(f.reason) for f in found.findings)
 
 
 @pytest.mark.parametrize("first", [0, 1, None])
@@ -114,7 +116,7 @@ def test_a_sum_in_an_outputs_window_starts_in_each_visit(first: int | None) -> N
     found = _of(body, 128, 64, "initialised")
     assert found.exit_code == (0 if first == 0 else 1)
     if first != 0:
-        assert any("nothing has written in this visit to its block" in f.reason for f in found.findings)
+        assert any(Said("pallas.initialised_unwritten", shown="out[0][0, 0]").of(f.reason) for f in found.findings)
 
 
 def test_ids_of_a_pipelines_grid_are_terms_of_the_loop_that_runs_it() -> None:
@@ -158,7 +160,9 @@ def test_what_a_pipeline_leaves_in_scratch_is_not_followed_where_windows_are_cut
     found = _of(body, rows, 32, "undefined_values", scratch=[pltpu.VMEM((32, 128), jnp.float32)])
     assert found.exit_code == exit_code
     if exit_code:
-        assert any("leaves in scratch[0] may come from padding of its windows" in f.reason for f in found.findings)
+        assert any(
+            Said("pallas.undefined_values_pipeline_leaves", reference="scratch[0]").of(f.reason) for f in found.findings
+        )
 
 
 def test_numbers_and_tables_from_around_a_pipeline_are_known_in_it() -> None:
@@ -199,7 +203,9 @@ def test_a_pipeline_whose_body_cannot_be_traced_by_itself_is_unknown() -> None:
     found = _of(body, 128, 128, "undefined_values")
     assert found.exit_code == 3
     assert any(
-        "the body that a pipeline runs (traced alone it raises ValueError: not twice" in f.reason
+        Said("traced.pipeline_body", what=Said("traced.traced_alone", error="ValueError", words="not twice")).of(
+            f.reason
+        )
         for f in found.findings
     )
 

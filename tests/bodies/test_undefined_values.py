@@ -20,6 +20,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.pallas.wheel_ops import ops
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +75,9 @@ def test_a_matmul_with_a_rest_in_k_is_refuted_at_the_first_program_that_stores_i
     (found,) = asked(matmul(1000, 256, mask=False), *arrays((1000, 1000), (1000, 1000)))
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample == {"program": (0, 0, 1), "element": (0, 0)}
-    assert "dimension 1 ends at 1000, and place 1000 is read" in found.reason
+    assert Said("pallas.undefined_values_padding", operand="args[0]", dimension=1, extent=1000, place=1000).of(
+        found.reason
+    )
     assert found.fix.startswith(
         "x = jnp.where(pl.program_id(2) * 512 + jax.lax.broadcasted_iota(jnp.int32, (256, 512), 1) < 1000, x, 0)"
     )
@@ -190,7 +193,7 @@ def test_padding_is_named_by_its_first_place() -> None:
     """Its last one was named, because a replay looks there first."""
     window = pl.BlockSpec((16, 128), lambda i: (0, 0))
     found = _of_windows(window, pl.BlockSpec((8, 128), lambda i: (0, 0)), (8, 128), 9, grid=1)
-    assert "dimension 0 ends at 9, and place 9 is read" in found.reason
+    assert Said("pallas.undefined_values_padding", operand="args[0]", dimension=0, extent=9, place=9).of(found.reason)
 
 
 @pytest.mark.parametrize(
@@ -280,5 +283,5 @@ def test_what_the_mask_of_a_load_leaves_out_is_undefined_and_may_not_be_used(
     worst = min(asked(call, shape), key=lambda finding: finding.verdict)
     assert worst.verdict is verdict
     if verdict is Verdict.REFUTED:
-        assert worst.reason.endswith("of args[0], which the mask of the load leaves out")
+        assert Said("pallas.undefined_values_masked_out", reference="args[0]").of(worst.reason)
         assert worst.file.endswith("test_undefined_values.py")

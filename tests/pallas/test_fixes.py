@@ -6,10 +6,13 @@ What nobody could try is no fix, but a hint where to look.
 from __future__ import annotations
 
 import ast
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -25,11 +28,13 @@ from jax.experimental.pallas import tpu as pltpu
 
 import layoutproof
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import Template
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.repairs import CHECK
+from tests.said import Said, says
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +98,7 @@ class Repair:
 
     name: str
     question: str
-    fix: str
+    fix: Said | str
     make: Callable[[bool], Function]
     arguments: tuple[Any, ...]
     want: Any
@@ -755,7 +760,7 @@ REPAIRS = [
     Repair(
         "never_zero",
         "initialised",
-        "store zeros to outputs before it is read, under pl.when(pl.program_id(1) == 0)",
+        Said("pallas.fix_zeros_first", reference="outputs", condition="pl.program_id(1) == 0"),
         lambda fixed: _accumulated("arbitrary", (lambda i, k: k == 0) if fixed else None),
         (BLOCKS,),
         SUMS,
@@ -763,7 +768,12 @@ REPAIRS = [
     Repair(
         "late_zero",
         "initialised",
-        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(1) == 1",
+        Said(
+            "pallas.initialised_fix_happen",
+            reference="scratch[0]",
+            condition="pl.program_id(1) == 0",
+            said="pl.program_id(1) == 1",
+        ),
         lambda fixed: _accumulated("arbitrary", lambda i, k: k == (0 if fixed else 1), True),
         (BLOCKS,),
         SUMS,
@@ -771,7 +781,12 @@ REPAIRS = [
     Repair(
         "late_zero",
         "body_races",
-        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(1) == 1",
+        Said(
+            "pallas.initialised_fix_happen",
+            reference="scratch[0]",
+            condition="pl.program_id(1) == 0",
+            said="pl.program_id(1) == 1",
+        ),
         lambda fixed: _accumulated("arbitrary", lambda i, k: k == (0 if fixed else 1), True),
         (BLOCKS,),
         SUMS,
@@ -779,7 +794,12 @@ REPAIRS = [
     Repair(
         "other_axis",
         "initialised",
-        "happen under pl.when(pl.program_id(1) == 0), and not under pl.program_id(0) == 0",
+        Said(
+            "pallas.initialised_fix_happen",
+            reference="scratch[0]",
+            condition="pl.program_id(1) == 0",
+            said="pl.program_id(0) == 0",
+        ),
         lambda fixed: _accumulated("arbitrary", lambda i, k: k == 0 if fixed else i == 0, True),
         (BLOCKS,),
         SUMS,
@@ -787,7 +807,7 @@ REPAIRS = [
     Repair(
         "largest",
         "initialised",
-        "store zeros to outputs before it is read",
+        Said("pallas.fix_zeros_first", reference="outputs"),
         _largest,
         (-X,),
         (-X).reshape(4, 8, 128).max(0),
@@ -839,17 +859,31 @@ REPAIRS = [
     Repair(
         "last_step",
         "outputs_stored",
-        "the last step of a visit is pl.program_id(0) == 3",
+        Said("pallas.outputs_stored_fix_last_step", step="pl.program_id(0) == 3", said="pl.program_id(0) == 4"),
         _last_step,
         (X,),
         X.reshape(4, 8, 128).sum(0),
     ),
-    Repair("turns", "body_in_bounds", "run 4 times, and not 5", _turns, (X,), X.reshape(4, 8, 128).sum(0)),
+    Repair(
+        "turns",
+        "body_in_bounds",
+        Said("pallas.fix_last_turn", turns=4, said=5),
+        _turns,
+        (X,),
+        X.reshape(4, 8, 128).sum(0),
+    ),
     Repair("guarded_store", "body_in_bounds", "under pl.when(pl.program_id(0) * 8 <= 16)", _guarded_store, (X,), X),
     Repair(
         "rows_behind",
         "body_in_bounds",
-        "be pl.program_id(0) * 8, and not pl.program_id(0) * 8 + 8: it is 8 too large",
+        Said(
+            "pallas.fix_shift",
+            which=Said("pallas.start", which="start", dimension=0, name="args[0]"),
+            new="pl.program_id(0) * 8",
+            said="pl.program_id(0) * 8 + 8",
+            by=8,
+            large="large",
+        ),
         _rows_behind,
         (X,),
         X,
@@ -857,17 +891,34 @@ REPAIRS = [
     Repair(
         "page_behind",
         "body_in_bounds",
-        "it is 8 too large",
+        Said("pallas.fix_shift", by=8, large="large"),
         _page_behind,
         (PAGES, X),
         X.reshape(4, 8, 128)[PAGES].reshape(32, 128),
         assume=("0 <= prefetch0 < 4",),
     ),
-    Repair("slots", "body_in_bounds", "a remainder by 2, and not by 3", _slots, (X,), X),
+    Repair(
+        "slots",
+        "body_in_bounds",
+        Said(
+            "pallas.fix_remainder",
+            which=Said("pallas.start", which="index", dimension=0, name="scratch[0]"),
+            by=2,
+            said="3",
+        ),
+        _slots,
+        (X,),
+        X,
+    ),
     Repair(
         "table_row",
         "body_in_bounds",
-        "clamp the start in dimension 0 of args[1]",
+        Said(
+            "pallas.fix_clamp",
+            which=Said("pallas.start", which="start", dimension=0, name="args[1]"),
+            ends="at most 24",
+            call=": jnp.minimum(prefetch0[pl.program_id(0)], 24)",
+        ),
         _table_row,
         (STARTS, X),
         np.concatenate([X[s : s + 8] if s < 25 else X[24:] for s in STARTS]),
@@ -876,7 +927,7 @@ REPAIRS = [
     Repair(
         "swapped",
         "body_in_bounds",
-        "swap the indices of prefetch0",
+        Said("pallas.fix_swap", reference="prefetch0", indices="pl.program_id(0), pl.program_id(1)"),
         _swapped,
         (TABLE, X),
         np.concatenate([X[t * 8 : t * 8 + 8] for t in TABLE.reshape(-1)]),
@@ -885,7 +936,7 @@ REPAIRS = [
     Repair(
         "missing_rows",
         "initialised",
-        "run 8 times, and not 6: it does not store all of scratch[0]",
+        Said("pallas.fix_turns", needed=8, turns=6, reference="scratch[0]"),
         _missing_rows,
         (X,),
         2 * X,
@@ -893,7 +944,13 @@ REPAIRS = [
     Repair(
         "slot_parity",
         "initialised",
-        "index pl.program_id(0) % 2 in dimension 0, and not (pl.program_id(0) + 1) % 2",
+        Said(
+            "pallas.fix_slot",
+            name="scratch[0]",
+            index="pl.program_id(0) % 2",
+            dimension=0,
+            said="(pl.program_id(0) + 1) % 2",
+        ),
         _slot_parity(False),
         (X,),
         X,
@@ -918,29 +975,63 @@ REPAIRS = [
     Repair(
         "prologue",
         "dma_order",
-        "under pl.when(pl.program_id(1) == 0), and not under (pl.program_id(0) == 0) & (pl.program_id(1) == 0)",
+        Said(
+            "pallas.fix_started",
+            condition="pl.program_id(1) == 0",
+            said="(pl.program_id(0) == 0) & (pl.program_id(1) == 0)",
+        ),
         _prologue,
         (BLOCKS,),
         SUMS,
     ),
     Repair(
-        "late_write_back", "dma_order", "with its condition come before line ", _late_write_back(False), (X,), 2 * X
+        "late_write_back",
+        "dma_order",
+        Said("pallas.fix_wait", under=" with its condition"),
+        _late_write_back(False),
+        (X,),
+        2 * X,
     ),
-    Repair("late_in_a_loop", "dma_order", "with its condition come before line ", _late_write_back(True), (X,), 2 * X),
-    Repair("guarded_reader", "dma_order", "let the wait at line ", _guarded_reader, (X,), np.concatenate([X, X])),
+    Repair(
+        "late_in_a_loop",
+        "dma_order",
+        Said("pallas.fix_wait", under=" with its condition"),
+        _late_write_back(True),
+        (X,),
+        2 * X,
+    ),
+    Repair("guarded_reader", "dma_order", Said("pallas.fix_wait"), _guarded_reader, (X,), np.concatenate([X, X])),
     Repair("never_waited", "dma_order", ", before line ", _never_waited(False), (X,), X),
     Repair(
-        "never_waited_out", "dma_order", ", after it is started: nothing waits on", _never_waited(True), (X,), 2 * X
+        "never_waited_out",
+        "dma_order",
+        Said("pallas.fix_no_wait", when="after it is started", semaphore="scratch[1]"),
+        _never_waited(True),
+        (X,),
+        2 * X,
     ),
     Repair(
         "sign",
         "body_in_bounds",
-        "use jnp.mod in place of lax.rem for the start in dimension 0 of args[0]",
+        Said("pallas.fix_mod", which=Said("pallas.start", which="start", dimension=0, name="args[0]")),
         _sign,
         (X,),
         np.roll(X, 8, axis=0),
     ),
-    Repair("two_behind", "body_in_bounds", "take 8 off the start in dimension 0 of args[0]", _two_behind, (X,), X),
+    Repair(
+        "two_behind",
+        "body_in_bounds",
+        Said(
+            "pallas.fix_take",
+            by=8,
+            off="off",
+            which=Said("pallas.start", which="start", dimension=0, name="args[0]"),
+            large="large",
+        ),
+        _two_behind,
+        (X,),
+        X,
+    ),
     Repair(
         "packed",
         "undefined_values",
@@ -960,7 +1051,7 @@ REPAIRS = [
     Repair(
         "in_parts",
         "undefined_values",
-        "x = jnp.where(at < 200, x, 0) on what is loaded of args[0], before it is used, where at is its place in",
+        Said("pallas.fix_mask_part", inside="at < 200", operand="args[0]", axis=1),
         _in_parts,
         (WIDE,),
         np.broadcast_to(WIDE.sum(1, keepdims=True), (8, 128)),
@@ -993,7 +1084,7 @@ def refuted(repair: Repair) -> Finding:
 @pytest.mark.parametrize("repair", REPAIRS, ids=lambda r: f"{r.name}-{r.question}")
 def test_a_fix_repairs(repair: Repair) -> None:
     one = refuted(repair)
-    assert repair.fix in one.fix
+    assert says(repair.fix, one.fix)
     assert one.hint == ""
     if repair.name in BY_CONTENTS:
         open_ = [f for f in answers(repair.make(False), repair, False) if f.question == repair.question]
@@ -1013,11 +1104,11 @@ def test_a_fix_repairs(repair: Repair) -> None:
 
 def test_a_mask_that_misses_is_named() -> None:
     told = {r.name: refuted(r) for r in REPAIRS if r.name in ("other_dimension", "masked_twice", "packed", "sum")}
-    assert "masks dimension 0, and the padding is in dimension 1" in told["other_dimension"].reason
+    assert Said("pallas.masks_other", dimensions="0", dimension=1).of(told["other_dimension"].reason)
     # the mask of `masked_twice` leaves out what is there, whatever else is masked
-    assert "keeps place 12 of dimension 0, and leaves out place 6, which is there" in told["masked_twice"].reason
+    assert Said("pallas.mask_keeps_one", keeps=12, dimension=0, place=6).of(told["masked_twice"].reason)
     assert "leaves out place 6 of dimension 0, which is there" in told["masked_twice"].fix.partition(CHECK)[2]
-    assert told["packed"].reason.endswith("keeps place 10 of dimension 0")
+    assert Said("pallas.mask_keeps", keeps=10, dimension=0).of(told["packed"].reason)
     assert "line" not in told["sum"].reason
 
 
@@ -1069,11 +1160,23 @@ def fix_texts(source: str) -> Iterator[str]:
                 yield longest
 
 
+def fix_templates(path: Path) -> Iterator[str]:
+    """The longest constant part of every template that a function of a module names, if it makes a `KernelFix`."""
+    module = importlib.import_module(".".join(path.relative_to(SOURCES.parent).with_suffix("").parts))
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef) and "KernelFix(" in ast.unparse(function):
+            for node in ast.walk(function):
+                of = module if isinstance(node, ast.Name) else getattr(module, "problems", None)
+                name = getattr(node, "id", "") or getattr(node, "attr", "")
+                if isinstance(made := getattr(of, name, None), Template):
+                    yield max((part for part, *_ in Formatter().parse(made.words)), key=len).strip()
+
+
 def test_every_text_of_a_fix_is_one_that_was_applied() -> None:
     told = "\n".join(refuted(repair).fix for repair in REPAIRS)
     files = [path for path in SOURCES.rglob("*.py") if "KernelFix(" in path.read_text() and path.name != "repairs.py"]
     assert len(files) >= 4
-    texts = {text: path.name for path in files for text in fix_texts(path.read_text())}
+    texts = {text: path.name for path in files for text in chain(fix_texts(path.read_text()), fix_templates(path))}
     assert len(texts) > 30
     assert {t: of for t, of in texts.items() if t not in told and t not in NOT_APPLIED} == {}
     assert [t for t in NOT_APPLIED if t not in texts or t in told] == []

@@ -15,6 +15,7 @@ from layoutproof.kernel.kernel import Kernel, Scratch, Unmodelled  # noqa: E402
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_in_hlo, kernels_of_calls  # noqa: E402
 from tests.pallas.mosaic_texts import MODULE, WINDOW, body, call_line, config, lowered  # noqa: E402
 from tests.pallas.pitfalls import PITFALLS, call  # noqa: E402
+from tests.said import Said, raises, says  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +106,7 @@ def test_programs_without_kernels() -> None:
 
 @pytest.mark.parametrize("text", ["", "hello", "{}", "def f(): pass\n", "\x00\xff" * 100])
 def test_texts_that_are_no_program(text: str) -> None:
-    with pytest.raises(LayoutError, match="neither HLO text, which starts with HloModule, nor StableHLO") as error:
+    with raises(LayoutError, Said("mosaic.no_text")) as error:
         kernels_in_hlo(text, "notes.txt")
     assert (error.value.file, error.value.line) == ("notes.txt", 1)
 
@@ -116,22 +117,22 @@ CONFIGS = {
     "a list": ("[1]", "is no JSON object"),
     "a number": ("17", "is no JSON object"),
     "deep": ("[" * 100_000, "is no JSON"),
-    "no body": ('{"custom_call_config": {}}', "has no custom_call_config with a body"),
-    "nothing": ("{}", "has no custom_call_config with a body"),
-    "a cut body": (json.dumps({"custom_call_config": {"body": body()[:-5]}}), "its body is no base64"),
-    "no base64": (json.dumps({"custom_call_config": {"body": "!!"}}), "its body is no base64"),
+    "no body": ('{"custom_call_config": {}}', Said("mosaic.config_no_body")),
+    "nothing": ("{}", Said("mosaic.config_no_body")),
+    "a cut body": (json.dumps({"custom_call_config": {"body": body()[:-5]}}), Said("mosaic.body_no_base64")),
+    "no base64": (json.dumps({"custom_call_config": {"body": "!!"}}), Said("mosaic.body_no_base64")),
     "a body that is none": (
         json.dumps({"custom_call_config": {"body": base64.b64encode(b"rubbish").decode()}}),
-        "the module in it cannot be read: MLIRError",
+        Said("mosaic.module"),
     ),
-    "half a module": (config(MODULE[: len(MODULE) // 2]), "the module in it cannot be read: MLIRError"),
-    "a new field": (config(colour="red"), "has colour, which is not modelled"),
-    "a new field inside": (config(custom={"swizzle": 3}), "has swizzle, which is not modelled"),
-    "flags": (config(flag_configs=[{"flag_type": "x", "value": {}}]), "has flag_configs, which is not modelled"),
-    "SparseCore": (config(device_type="DEVICE_TYPE_SPARSECORE"), "has device_type, which is not modelled"),
+    "half a module": (config(MODULE[: len(MODULE) // 2]), Said("mosaic.module")),
+    "a new field": (config(colour="red"), Said("mosaic.config_has", name="colour")),
+    "a new field inside": (config(custom={"swizzle": 3}), Said("mosaic.config_has", name="swizzle")),
+    "flags": (config(flag_configs=[{"flag_type": "x", "value": {}}]), Said("mosaic.config_has", name="flag_configs")),
+    "SparseCore": (config(device_type="DEVICE_TYPE_SPARSECORE"), Said("mosaic.config_has", name="device_type")),
     "colours": (
         config(custom={"input_memory_space_colors": [{"operand_index": 0, "color": 1}]}),
-        "input_memory_space_colors puts a whole array into VMEM",
+        Said("mosaic.whole_array", name="input_memory_space_colors", where="VMEM"),
     ),
     "two limits": (
         config(scoped_memory_configs=[{"memory_space": 1, "offset": 0, "size": n} for n in (1, 2)]),
@@ -154,7 +155,7 @@ def _read(texts: dict[str, str]) -> dict[str, Kernel | Unmodelled]:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_wrong_configurations(name: str) -> None:
-    assert CONFIGS[name][1] in _reason(configurations_read()[name])
+    assert says(CONFIGS[name][1], _reason(configurations_read()[name]))
 
 
 def test_what_stands_beside_the_module_is_read() -> None:
@@ -175,18 +176,41 @@ MODULES = {
     "a core": ("core_type<tc>", "core_type<sc_scalar_subcore>", "the core type sc_scalar_subcore"),
     "a kind": ("array<i64: 8, 128>}", "array<i64: 8, 128>, window_kind = 3}", "the window kind 3"),
     "a mode": ("array<i64: 8, 128>}", "array<i64: 8, 128>, pipeline_mode = 3}", "pipeline_mode 3"),
-    "a rank": ("array<i64: 8, 128>}", "array<i64: 8>}", "2 dimensions and a window of 1"),
-    "tables": ("scalar_prefetch = 0", "scalar_prefetch = 1", "the table prefetch0 of f32[32,128]"),
-    "fewer": ("scalar_prefetch = 0", "scalar_prefetch = -1", "which is no number of arguments"),
-    "scratch": ("scratch_operands = 0", "scratch_operands = 2", "a kernel of 3 arguments, for 1 grid dimensions"),
-    "windows": (f"[{WINDOW}, {WINDOW}]", f"[{WINDOW}]", "window_params for other than 2 arrays"),
+    "a rank": ("array<i64: 8, 128>}", "array<i64: 8>}", Said("mosaic.window_rank", name="args[0]", rank=2, window=1)),
+    "tables": (
+        "scalar_prefetch = 0",
+        "scalar_prefetch = 1",
+        Said("mosaic.table", number=0, ours="f32[32,128]", theirs="f32[8,128]"),
+    ),
+    "fewer": (
+        "scalar_prefetch = 0",
+        "scalar_prefetch = -1",
+        Said("mosaic.no_number", name="scalar_prefetch", value="-1"),
+    ),
+    "scratch": (
+        "scratch_operands = 0",
+        "scratch_operands = 2",
+        Said("mosaic.arguments", arguments=3, grid=1, tables=0, windows=2, scratches=2),
+    ),
+    "windows": (f"[{WINDOW}, {WINDOW}]", f"[{WINDOW}]", Said("mosaic.windows", windows=2)),
     "no window": (f"[{WINDOW}, {WINDOW}]", f"[{{}}, {WINDOW}]", "args[0] has no window"),
-    "memory": ("memref<8x128xf32, #tpu.memory_space<vmem>>", "memref<8x128xf32>", "an argument of type memref<8x"),
-    "grid": ("iteration_bounds = array<i64: 4>", "iteration_bounds = 4 : i64", "which is no list of numbers"),
-    "semantics": ("[#tpu.dimension_semantics<arbitrary>]", "[]", "dimension_semantics [] for 1 grid dimensions"),
-    "two kernels": ("@transform_0(%i: i32) -> (i32, i32) {", "@transform_0(%i: i32) -> (i32, i32) attributes "
-                    "{window_params = []} {", "a module with 2 kernels"),
-}  # fmt: skip
+    "memory": (
+        "memref<8x128xf32, #tpu.memory_space<vmem>>",
+        "memref<8x128xf32>",
+        Said("mosaic.argument_type", text="memref<8x128xf32>"),
+    ),
+    "grid": (
+        "iteration_bounds = array<i64: 4>",
+        "iteration_bounds = 4 : i64",
+        Said("mosaic.no_list", what="iteration_bounds", value="4"),
+    ),
+    "semantics": ("[#tpu.dimension_semantics<arbitrary>]", "[]", Said("mosaic.semantics", value="[]", many=1)),
+    "two kernels": (
+        "@transform_0(%i: i32) -> (i32, i32) {",
+        "@transform_0(%i: i32) -> (i32, i32) attributes {window_params = []} {",
+        Said("mosaic.kernels", kernels=2),
+    ),
+}
 
 
 @functools.lru_cache(maxsize=1)
@@ -197,13 +221,17 @@ def modules_read() -> dict[str, Kernel | Unmodelled]:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_is_not_modelled_is_named(name: str) -> None:
-    assert MODULES[name][2] in _reason(modules_read()[name])
+    assert says(MODULES[name][2], _reason(modules_read()[name]))
 
 
 INDEX_MAPS = {
-    "missing": ("@transform_0, window", "@other, window", "the function other, which the module does not have"),
-    "affine": ("@transform_0, window", "affine_map<(d0) -> (d0, 0)>, window", "another form than a function"),
-    "results": ("-> (i32, i32) {", "-> i32 {", "1 results for 2 dimensions"),
+    "missing": ("@transform_0, window", "@other, window", Said("mosaic.function_missing", name="other")),
+    "affine": (
+        "@transform_0, window",
+        "affine_map<(d0) -> (d0, 0)>, window",
+        Said("mosaic.not_a_function", target="affine_map<(d0) -> (d0, 0)>"),
+    ),
+    "results": ("-> (i32, i32) {", "-> i32 {", Said("mosaic.results", results=1, dimensions=2)),
     "operation": ("%c = arith.constant 0 : i32", "%c = arith.divui %i, %i : i32", "the operation arith.divui"),
 }
 
@@ -216,11 +244,11 @@ def test_index_maps_that_cannot_be_read(name: str) -> None:
     kernel = only(call_line(config(module.replace("return %i, %c : i32, i32", "return %i : i32") if name == "results"
                                    else module)))  # fmt: skip
     assert isinstance(kernel, Kernel)
-    assert words in kernel.inputs[0].unmodelled
+    assert says(words, kernel.inputs[0].unmodelled)
 
 
 def test_other_shapes_than_numbers() -> None:
-    assert "no array of numbers of known size" in reason(call_line(config(), operands="tensor<?x128xf32>"))
+    assert Said("mosaic.no_size").of(reason(call_line(config(), operands="tensor<?x128xf32>")))
     assert "no array of numbers" in reason(call_line(config(), operands="tensor<4x!token>"))
     assert "2 dimensions" not in reason(call_line(config(), operands="tensor<32xf32>"))
 
@@ -229,7 +257,7 @@ def test_kernels_for_gpu_are_said() -> None:
     text = call_line("{}").replace("@tpu_custom_call", "@__gpu$xla.gpu.triton").replace('kernel_name = "copy"', "x")
     found = only(text)
     assert isinstance(found, Unmodelled)
-    assert "a Pallas kernel for GPU" in found.reason
+    assert Said("mosaic.gpu").of(found.reason)
     hlo = (
         "HloModule m, entry_computation_layout={(f32[8])->f32[8]}\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n"
         '  ROOT k = f32[8]{0} custom-call(x), custom_call_target="mosaic_gpu_v2", backend_config={}\n}\n'
@@ -256,7 +284,12 @@ def test_assumptions_are_about_tables() -> None:
     (kernel,) = kernels_in_hlo(text, assume=["0 <= prefetch0 < 4"])
     assert isinstance(kernel, Kernel)
     assert kernel.tables[0].assumptions() == ("0 <= prefetch0 < 4",)
-    with pytest.raises(LayoutError, match="is about no table; the calls have prefetch0"):
+    with pytest.raises(
+        LayoutError,
+        check=Said("kernel.assumption_no_table", text="0 <= lengths < 4", have="the calls have prefetch0").of,
+    ):
         kernels_in_hlo(text, assume=["0 <= lengths < 4"])
-    with pytest.raises(LayoutError, match="is about no table; no call has one"):
+    with pytest.raises(
+        LayoutError, check=Said("kernel.assumption_no_table", text="0 <= prefetch0 < 4", have="no call has one").of
+    ):
         kernels_in_hlo(call_line(config()), assume=["0 <= prefetch0 < 4"])

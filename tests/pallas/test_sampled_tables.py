@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import layoutproof as lp
+from tests.said import Said, raises
 
 SAMPLES = [([3, 0, 5],), ([8, 0, 0],), ([0, 1, 7],)]
 
@@ -31,14 +32,14 @@ def test_a_schema_that_the_code_keeps_is_given_back() -> None:
 @pytest.mark.parametrize(
     ("said", "sample"),
     [
-        ("prefetch0 is cu_seqlens(total=9)", "sample 0 breaks it: prefetch0 is 0, 3, 3, 8"),
-        ("prefetch0 is injective", "sample 0"),
-        ("0 <= prefetch0 < 8", "sample 0"),
-        ("prefetch0[1] <= 3", "sample 1 breaks it: prefetch0 is 0, 8, 8, 8"),
+        ("prefetch0 is cu_seqlens(total=9)", Said("pallas.sample_breaks", number=0, tables="prefetch0 is 0, 3, 3, 8")),
+        ("prefetch0 is injective", Said("pallas.sample_breaks", number=0)),
+        ("0 <= prefetch0 < 8", Said("pallas.sample_breaks", number=0)),
+        ("prefetch0[1] <= 3", Said("pallas.sample_breaks", number=1, tables="prefetch0 is 0, 8, 8, 8")),
     ],
 )
-def test_what_a_sample_breaks_is_an_error(said: str, sample: str) -> None:
-    with pytest.raises(lp.LayoutError, match=sample):
+def test_what_a_sample_breaks_is_an_error(said: str, sample: Said) -> None:
+    with raises(lp.LayoutError, sample):
         lp.assume_from(totals, SAMPLES, said=[said])
 
 
@@ -60,12 +61,12 @@ def test_the_code_of_a_grouped_product() -> None:
     samples = [([16, 16, 16, 16],), ([3, 0, 40, 21],), ([0, 0, 64, 0],)]
     found = lp.assume_from(tables, samples, said=["prefetch0 is cu_seqlens(total=64)", "0 <= prefetch1 < 4"])
     assert {"prefetch1 is monotone", "prefetch2 is monotone"} <= set(found)
-    with pytest.raises(lp.LayoutError, match="sample 0 breaks it: prefetch2 is 0, 1, 2, 3, 3"):
+    with raises(lp.LayoutError, Said("pallas.sample_breaks", number=0)):
         lp.assume_from(tables, samples, said=["prefetch2 is injective"])
 
 
 def test_no_samples_and_wrong_names_are_errors() -> None:
-    with pytest.raises(lp.LayoutError, match="no samples"):
+    with raises(lp.LayoutError, Said("pallas.no_samples")):
         lp.assume_from(totals, [])
-    with pytest.raises(lp.LayoutError, match="2 names are given for 1 tables"):
+    with raises(lp.LayoutError, Said("pallas.sample_names", names=2, tables=1)):
         lp.assume_from(totals, SAMPLES, names=["a", "b"])

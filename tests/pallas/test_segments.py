@@ -17,6 +17,7 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.pallas.wheel_ops import ops
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -68,10 +69,22 @@ def test_a_table_that_rises_by_one_at_most_leaves_no_group_out(assumed: tuple[st
 
 def test_the_rows_of_a_group_of_size_0_are_named_with_a_table_that_has_one() -> None:
     said = covered(IDS).reason
-    assert "no program writes outputs[8:16, :] where group 1 has size 0: no entry of prefetch0 is 1, as in" in said
+    assert Said(
+        "pallas.segment_empty",
+        rows=Said("pallas.rows_unwritten", operand="outputs", rows="8:16, :"),
+        group="group 1 has size 0: ",
+        table="prefetch0",
+        value=1,
+    ).of(said)
     assert "prefetch0 = 0, 0, 0, 0, 0, 0, 0, 0" in said
     # without an order there are no groups
-    assert "where no entry of prefetch0 is 1" in covered("0 <= prefetch0 < 4").reason
+    assert Said(
+        "pallas.segment_empty",
+        rows=Said("pallas.rows_unwritten", operand="outputs", rows="8:16, :"),
+        group="",
+        table="prefetch0",
+        value=1,
+    ).of(covered("0 <= prefetch0 < 4").reason)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +99,13 @@ def test_groups_that_are_not_empty_each_have_a_step(more: tuple[str, ...], verdi
     (one,) = found.findings
     assert one.verdict is verdict
     if verdict is Verdict.UNKNOWN:
-        assert "has size 0: no entry of prefetch1[:grid2] is" in one.reason
+        assert Said(
+            "pallas.segment_empty",
+            rows=Said("pallas.rows_unwritten", operand="outputs", rows="3, :, :"),
+            group="group 3 has size 0: ",
+            table="prefetch1[:grid2]",
+            value=3,
+        ).of(one.reason)
         assert "prefetch0 = 0, 1024, 1024, 1024, 1024" in one.reason
 
 
@@ -114,7 +133,21 @@ def test_nothing_is_named_that_may_be_written_or_is_not_there(
 
     assert "no program writes" not in reason(array, block, index, entries)
     twin = reason("f32[16]", [8], "(i) -> (t[i])", 4)
-    assert twin.startswith("depends on what t holds; assume 't is onto' and it is proved (")
-    assert "no program writes o[8:16] where no entry of t is 1, as in t = 0, 0, 0, 0" in twin
+    assert Said("pallas.tables", tables="t", what="assume 't is onto' and it is proved").of(twin)
+    assert Said(
+        "pallas.segment_empty",
+        rows=Said("pallas.rows_unwritten", operand="o", rows="8:16"),
+        group="",
+        table="t",
+        value=1,
+        tables="t = 0, 0, 0, 0",
+    ).of(twin)
     # the second block would lie outside of the array
-    assert "no program writes o[0] where no entry of t is 0" in reason("f32[1]", [None], "(i) -> (t[i])", 4)
+    assert Said(
+        "pallas.segment_empty",
+        rows=Said("pallas.rows_unwritten", operand="o", rows="0"),
+        group="",
+        table="t",
+        value=0,
+        tables="t = 1, 1, 1, 1",
+    ).of(reason("f32[1]", [None], "(i) -> (t[i])", 4))

@@ -22,6 +22,7 @@ from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.from_mosaic.mosaic_module import calls_in, kernels_of_calls
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_texts import lowered
+from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
@@ -138,7 +139,7 @@ def says(findings: Sequence[Finding], verdict: Verdict) -> None:
     assert {f.question for f in errors} == (set() if verdict is PROVED else {"blocks_in_bounds"})
     for finding in errors:
         assert finding.verdict is UNKNOWN
-        assert "the body stores to it" in finding.reason
+        assert Said("pallas.stores_to_it").of(finding.reason)
         assert "'0 <= prefetch0 < 6'" in finding.reason or finding.reason.startswith("refuted if prefetch0 can be ")
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.of_jax import (
     EitherJaxpr,
     JaxAtom,
@@ -97,11 +98,11 @@ def need_jax() -> ModuleType:
     try:
         import jax
     except ImportError as error:
-        raise LayoutError(f"finding Pallas calls needs jax: pip install jax ({error})") from None
+        raise LayoutError(problems.NEEDS_JAX(error)) from None
     version = tuple(int(part) for part in jax.__version__.split(".")[:2])
     if version not in KNOWN:
         known = ", ".join(f"{a}.{b}" for a, b in KNOWN)
-        raise LayoutError(f"jax {jax.__version__}: Pallas calls are read from jax {known}")
+        raise LayoutError(problems.JAX_VERSION(jax.__version__, known))
     module: ModuleType = jax
     return module
 
@@ -311,7 +312,7 @@ def device_of(target: str) -> Iterator[None]:
     """
     jax = need_jax()
     if target not in CHIPS:
-        raise LayoutError(f"kernels are traced for {', '.join(CHIPS)}, not {target!r}")
+        raise LayoutError(problems.TARGET(", ".join(CHIPS), target))
     kind, cores = CHIPS[target].kind, CHIPS[target].cores
 
     def devices(original: Callable[..., Any]) -> Callable[..., Any]:

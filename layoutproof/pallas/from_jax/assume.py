@@ -16,6 +16,7 @@ from typing import ParamSpec, TypeVar
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.kernel.table_assumptions import check_assumption
 from layoutproof.kernel.table_assumptions import conditions as single
+from layoutproof.pallas.from_jax import problems
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +50,7 @@ def assume(*conditions: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     for condition in conditions:
         check_assumption(condition)
         if "{" in condition or "}" in condition or "\n" in condition:
-            raise LayoutError(f"an assumption is one line without braces, not {shorten(repr(condition), 60)}")
+            raise LayoutError(problems.ASSUMPTION_FORM(shorten(repr(condition), 60)))
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)

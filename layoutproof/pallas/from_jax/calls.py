@@ -15,12 +15,14 @@ from layoutproof.bodies.integers import literal
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.errors import Unsupported, failure
+from layoutproof.core.message import message_of
 from layoutproof.core.size import Extent, symbol
 from layoutproof.core.term import ZERO, Term, reads, size_term
 from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.contents import containing
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.kernel.scalar_memory import assuming, every_table
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import (
     axes_around,
     inner_jaxprs,
@@ -102,9 +104,9 @@ def kernel_of(
     kernel = replace(kernel, plain=not platform and _says_no_platform(params) and kernel.could_be_plain())
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
-        return Unmodelled(name, source, f"unknown dimension_semantics {odd[0]!r}")
+        return Unmodelled(name, source, problems.SEMANTICS(odd[0]))
     if kernel.platform != "tpu":
-        return replace(kernel, unread=f"bodies of kernels for {kernel.platform} are not read")
+        return replace(kernel, unread=problems.PLATFORM(kernel.platform))
     return with_body(params["jaxpr"], placed(kernel, axes))
 
 
@@ -329,7 +331,7 @@ class Pipelines:
 
 def _shared(operand: Operand, pipelines: int) -> Operand:
     other = pipelines > 1 and not operand.part
-    return replace(operand, part="an array that another pipeline moves too") if other else operand
+    return replace(operand, part=problems.ANOTHER_PIPELINE()) if other else operand
 
 
 def _root(ref: Ref) -> Ref:
@@ -346,7 +348,7 @@ def pipeline_of(options: Params, refs: Sequence[Ref], source: str) -> Kernel | U
     try:
         pairs = _paired(options, refs)
     except UnsupportedOp as error:
-        return Unmodelled("emit_pipeline", source, str(error))
+        return Unmodelled("emit_pipeline", source, message_of(error))
     grid_given = tuple(options["grid"])
     names = tuple(f"g{k}" for k in range(len(grid_given)))
     grid = tuple(n if type(n) is int else symbol(f"grid{k}") for k, n in enumerate(grid_given))
@@ -391,23 +393,23 @@ def _pipeline_operand(
         try:
             index, sizes = _pipeline_index(spec.index_map, block, names, grids, captured, jax)
             if len(index) != len(dims):
-                raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+                raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
         except UnsupportedOp as error:
-            index, sizes, unmodelled = (ZERO,) * len(dims), (), f"its index map has {error}"
+            index, sizes, unmodelled = (ZERO,) * len(dims), (), problems.INDEX_MAP(error)
     mode = getattr(spec, "pipeline_mode", None)
     return Operand(
         name, role, dims, element_type(ref.dtype), block, index, sizes,
         memory=memory_word(getattr(spec, "memory_space", None)), buffers=getattr(mode, "buffer_count", None),
         lookahead=bool(getattr(mode, "use_lookahead", False)), source=_function_place(spec.index_map),
         unmodelled=unmodelled or _odd(block),
-        part="a view that the body cut out of an array" if is_view(ref) else "",
+        part=problems.VIEW_OF_ARRAY() if is_view(ref) else "",
     )  # fmt: skip
 
 
 def _of_all_runs(operand: Operand, numbers: set[str]) -> Operand:
     """Where numbers of the enclosing body choose the blocks, other runs of the pipeline may move the remaining ones."""
     chosen = any(read.args[0].args[0] in numbers for read in reads(operand.terms()))
-    part = "an array of which each run of the pipeline moves a part"
+    part = problems.PART_OF_ARRAY()
     return replace(operand, part=operand.part or part) if chosen else operand
 
 
@@ -424,7 +426,7 @@ class _GridStep:
 
     @property
     def index(self) -> NoReturn:
-        raise UnsupportedOp("`pl.program_id`, which is the step that runs, whichever step's block is asked for")
+        raise UnsupportedOp(problems.PROGRAM_ID())
 
 
 def _pipeline_index(
@@ -461,7 +463,7 @@ def _pipeline_index(
     except UnsupportedOp:
         raise
     except Exception as error:
-        raise UnsupportedOp(f"values that only the kernel's body has ({type(error).__name__})") from None
+        raise UnsupportedOp(problems.BODY_VALUES(type(error).__name__)) from None
     inner, consts = opened(traced)
     arguments: list[Any] = [Term("name", n) for n in names]
     extents = {id(n): extent for n, extent in zip(*grid, strict=False) if type(n) is not int}
@@ -518,9 +520,9 @@ def _operand(
         else:
             index = found
         if len(index) != len(dims):
-            raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+            raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
     except UnsupportedOp as error:
-        unmodelled = f"its index map has {error}"
+        unmodelled = problems.INDEX_MAP(error)
     mode = block.pipeline_mode
     revisit = str(getattr(getattr(mode, "revisit", None), "name", "") or "immediate").lower()
     origin = str(block.origin or f"{'args' if role == 'in' else 'outputs'}[{position}]")
@@ -566,7 +568,7 @@ def _block(entry: int | BlockDim | None) -> Block:
 
 def _odd(block: Sequence[Block]) -> str:
     """The first kind of dimension that the model does not have, in words, "" for none."""
-    return next((f"block dimension {b.kind[1:]}" for b in block if b.kind[0] == "?"), "")
+    return next((problems.BLOCK_DIMENSION(b.kind[1:]) for b in block if b.kind[0] == "?"), "")
 
 
 def scoped_in(jaxpr: JaxJaxpr) -> tuple[Scratch, ...]:
@@ -657,9 +659,7 @@ def _paired(options: Params, refs: Sequence[Ref]) -> list[tuple[str, str, BlockS
 
     for buffer in tree_leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "copy_in")):
         if hasattr(buffer, "copy_in") and not type(buffer).__module__.startswith("jax."):
-            raise UnsupportedOp(
-                f"its buffers are of a class of their own, {type(buffer).__name__}: what they copy is theirs"
-            )
+            raise UnsupportedOp(problems.BUFFER_CLASS(type(buffer).__name__))
     sides = [(role, options.get(f"{role}_specs") or ()) for role in ("in", "out")]
     sides = [(role, tuple(specs) if isinstance(specs, list | tuple) else (specs,)) for role, specs in sides]
     pairs: list[tuple[str, str, Any, Any]] = []
@@ -668,20 +668,18 @@ def _paired(options: Params, refs: Sequence[Ref]) -> list[tuple[str, str, BlockS
         given = tuple(refs[start : start + len(specs)])
         start += len(specs)
         if len(given) < len(specs):
-            raise UnsupportedOp(f"{sum(len(s) for _, s in sides)} specs, and it is called with {len(refs)} references")
+            raise UnsupportedOp(problems.SPECS_AND_REFERENCES(sum((len(s) for _, s in sides)), len(refs)))
         leaves, structure = tree_flatten(specs, is_leaf=lambda s: hasattr(s, "index_map"))
         try:
             found = structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
-            raise UnsupportedOp(f"its references have not the structure of its {role}_specs ({error})") from None
+            raise UnsupportedOp(problems.STRUCTURE(role, error)) from None
         for k, (spec, ref) in enumerate(zip(leaves, found, strict=True)):
             name = f"{role}[{k}]"
             if not hasattr(ref, "shape"):
-                raise UnsupportedOp(
-                    f"{name} has one BlockSpec for {len(tree_leaves(ref))} references, {type(ref).__name__}"
-                )
+                raise UnsupportedOp(problems.ONE_SPEC(name, len(tree_leaves(ref)), type(ref).__name__))
             block = spec.block_shape
             if block is not None and len(block) != len(ref.shape):
-                raise UnsupportedOp(f"{name} has a block of {len(block)} dimensions for an array of {len(ref.shape)}")
+                raise UnsupportedOp(problems.BLOCK_RANK(name, len(block), len(ref.shape)))
             pairs.append((role, name, spec, ref))
     return pairs

@@ -13,6 +13,7 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.hardware.mosaic_gpu import shared_bytes
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, memory_word, opened, place_of_function
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import scratch_of
@@ -23,14 +24,14 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     """A Kernel from the parameters of mpmd_map. UnsupportedOp where more runs than one body on one grid of a GPU."""
     meshes, jaxprs = tuple(params.get("meshes") or ()), tuple(params.get("jaxprs") or ())
     if len(meshes) != 1 or len(jaxprs) != 1 or params.get("external_meshes"):
-        raise UnsupportedOp("several meshes or bodies")
+        raise UnsupportedOp(problems.GPU_MESHES())
     mesh = meshes[0]
     if "mosaic_gpu" not in type(mesh).__module__:
-        raise UnsupportedOp("a mesh that is no grid of a GPU")
+        raise UnsupportedOp(problems.GPU_GRID())
     if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
-        raise UnsupportedOp("loads and stores that no barrier orders (unsafe_no_auto_barriers)")
+        raise UnsupportedOp(problems.GPU_NO_BARRIERS())
     if params.get("input_output_aliases"):
-        raise UnsupportedOp("arrays that share a buffer")
+        raise UnsupportedOp(problems.GPU_ALIASES())
     inner, _ = opened(jaxprs[0])
     inputs = len(inner.invars) - len(params["out_avals"])
     shape = {str(name): int(extent) for name, extent in dict(mesh.shape).items()}

@@ -18,6 +18,7 @@ from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr, Params
 
@@ -87,7 +88,7 @@ def terms_of(
 
 def _constants(jaxpr: JaxJaxpr, consts: Sequence[object]) -> dict[object, Term]:
     if len(jaxpr.constvars) != len(consts):
-        raise UnsupportedOp("a captured value that is not known when tracing")
+        raise UnsupportedOp(problems.CAPTURED())
     return {variable: literal(value) for variable, value in zip(jaxpr.constvars, consts, strict=True)}
 
 
@@ -124,11 +125,11 @@ def _results(equation: JaxEquation, values: Mapping[Any, Any], context: Context)
         return _branches(params, operands, context)
     if name == "program_id":
         if params["axis"] >= len(context.names):
-            raise UnsupportedOp("program_id, which here is of the call around the pipeline")
+            raise UnsupportedOp(problems.PROGRAM_ID_AROUND())
         return [Term("name", context.names[params["axis"]])]
     if name == "num_programs":
         if not context.names:
-            raise UnsupportedOp("num_programs, which here is of the call around the pipeline")
+            raise UnsupportedOp(problems.NUM_PROGRAMS_AROUND())
         extent = context.grid[params["axis"]]
         return [Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))]
     if name in _OF_ONE and all(getattr(v.aval, "shape", None) == () for v in (*equation.outvars, *equation.invars)):
@@ -143,7 +144,7 @@ def _results(equation: JaxEquation, values: Mapping[Any, Any], context: Context)
             power = Term("*", power, operands[0])
         return [power]
     if any(isinstance(o, TableReference) for o in operands):
-        raise UnsupportedOp(f"the operation {name} on a whole table")
+        raise UnsupportedOp(problems.OPERATION_ON_TABLE(name))
     # an operation that has no operands is none of these
     dtype = cast(Dtype, equation.invars[0].aval.dtype if equation.invars else None)
     return [applied(name, operands, dtype)]
@@ -176,7 +177,7 @@ def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -
         return [divided]
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
-        raise UnsupportedOp(f"a call of {params.get('name', 'a function')} without its body")
+        raise UnsupportedOp(problems.CALL_WITHOUT_BODY(params.get("name", "a function")))
     inner, consts = opened(jaxpr)
     values: dict[Any, Any] = dict(zip(inner.invars, operands, strict=True))
     values.update(_constants(inner, consts))
@@ -203,15 +204,15 @@ def _read(equation: JaxEquation, values: Mapping[object, object], context: Conte
 
     table = _value(equation.invars[0], values)
     if not isinstance(table, TableReference):
-        raise UnsupportedOp("a read of something that is no table")
+        raise UnsupportedOp(problems.READ_NO_TABLE())
     transforms = tree_unflatten(equation.params["tree"], equation.invars[1:])
     indices: list[Term] = []
     for transform in transforms if isinstance(transforms, tuple | list) else [transforms]:
         if not hasattr(transform, "indices"):
-            raise UnsupportedOp(f"a read of {table.table} through {type(transform).__name__}")
+            raise UnsupportedOp(problems.READ_THROUGH(table.table, type(transform).__name__))
         for index in transform.indices:
             if hasattr(index, "start"):
-                raise UnsupportedOp(f"a read of a slice of {table.table}")
+                raise UnsupportedOp(problems.READ_SLICE(table.table))
             indices.append(Term("int", index) if isinstance(index, int) else number_of(_value(index, values)))
     for taken in context.taken:
         # a read in an untaken branch does not count: an entry that exists stands for it

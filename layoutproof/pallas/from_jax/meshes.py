@@ -17,6 +17,7 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import element_type
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Unmodelled
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import memory_word, opened, over_meshes, place_of_function, skipped_frame
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import barrier_of, body_name, placed, scoped_in, scratch_of, touched_in
@@ -45,24 +46,24 @@ def mesh_kernel_of(
         source = place_of_function(getattr(inner, "debug_info", None)) or source
 
     def unmodelled(why: str) -> Unmodelled:
-        return Unmodelled(name, source, f"a kernel over a mesh (pl.kernel, pl.core_map): {why}")
+        return Unmodelled(name, source, problems.MESH(why))
 
     if len(meshes) != 1 or len(jaxprs) != 1:
-        return unmodelled(f"{len(jaxprs)} programs over {len(meshes)} meshes that run at once are not modelled")
+        return unmodelled(problems.MESHES_AT_ONCE(len(jaxprs), len(meshes)))
     (mesh,) = meshes
     if "mosaic_gpu" in type(mesh).__module__:
         try:
             return gpu_kernel(params, name, source)
         except UnsupportedOp as problem:
-            return unmodelled(f"it has {problem}; pipelines in it are judged by themselves")
+            return unmodelled(problems.MESH_PROBLEM(problem))
     kind = type(mesh).__name__
     if kind not in MESHES:
-        return unmodelled(f"its mesh is a {kind}; {', '.join(MESHES)} are modelled; pipelines in it are judged")
+        return unmodelled(problems.MESH_KIND(kind, ", ".join(MESHES)))
     variables = list(inner.invars) or list(inner.constvars)
     outputs = len(params.get("out_avals") or ())
     inputs = len(equation.invars)
     if len(variables) < inputs + outputs:
-        return unmodelled(f"{primitive} has a form that jax {jax.__version__} has and this version does not read")
+        return unmodelled(problems.PRIMITIVE_FORM(primitive, jax.__version__))
     shape = dict(mesh.shape)
     cores = ("core_parallel",) * len(shape)
     operands = [

@@ -18,8 +18,10 @@ from layoutproof.bodies.integers import literal
 from layoutproof.bodies.reading import Around
 from layoutproof.core.errors import shorten
 from layoutproof.core.folding import folded
+from layoutproof.core.message import message_of
 from layoutproof.core.term import Term, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import enclosing_extent, is_literal, opened, runs_whatever
 from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.from_jax.body_numbers import Captured, body_number, taken
@@ -45,9 +47,9 @@ def with_pipeline_body(
     try:
         jaxpr, constants = _traced(kernel, options, specs)
     except Exception as error:
-        raised = f"traced alone it raises {type(error).__name__}: {shorten(' '.join(str(error).split()), 200)}"
-        what = str(error) if isinstance(error, UnsupportedOp) else raised
-        return replace(kernel, body_reader=TracedBody(None, kernel, refused=f"the body that a pipeline runs ({what})"))
+        raised = problems.TRACED_ALONE(type(error).__name__, shorten(" ".join(str(error).split()), 200))
+        what = message_of(error) if isinstance(error, UnsupportedOp) else raised
+        return replace(kernel, body_reader=TracedBody(None, kernel, refused=problems.PIPELINE_BODY(what)))
     extents = {id(n): extent for n, extent in zip(options["grid"], kernel.grid, strict=True) if type(n) is not int}
     around, tables = _around(jaxpr, constants, captured, extents)
     known = {one.name for one in kernel.tables}
@@ -66,11 +68,11 @@ def _traced(kernel: Kernel, options: Params, specs: Sequence[tuple[str, BlockSpe
     from jax.tree_util import tree_flatten, tree_unflatten
 
     if options.get("_explicit_indices"):
-        raise UnsupportedOp("its indices are given to it as arguments")
+        raise UnsupportedOp(problems.INDICES_AS_ARGUMENTS())
     for buffer in jax.tree.leaves(options.get("allocations"), is_leaf=lambda a: hasattr(a, "buffer_type")):
         kind = str(getattr(buffer, "buffer_type", "")).rpartition(".")[2].lower()
         if kind not in ("input", "output", ""):
-            raise UnsupportedOp(f"a buffer of the kind {kind}")
+            raise UnsupportedOp(problems.BUFFER_KIND(kind))
     sizes = list(options["grid"])
     windows = [_window(spec, reference) for _, spec, reference in specs]
 
@@ -94,7 +96,7 @@ def _traced(kernel: Kernel, options: Params, specs: Sequence[tuple[str, BlockSpe
     traced = jax.make_jaxpr(run)(*[jax.ShapeDtypeStruct((), "int32")] * len(sizes))
     outer, consts = opened(traced)
     if [e.primitive.name for e in outer.eqns] != ["run_scoped"]:
-        raise UnsupportedOp("something that is computed around it")
+        raise UnsupportedOp(problems.COMPUTED_AROUND())
     (scoped,) = outer.eqns
     known: dict[Any, Any] = dict(zip(outer.constvars, consts, strict=True))
     known |= {variable: Term("name", name) for variable, name in zip(outer.invars, kernel.grid_names, strict=True)}

@@ -13,6 +13,7 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.codec import written
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.bodies import TracedBody
 from layoutproof.pallas.records import FORM, plain
 
@@ -40,7 +41,7 @@ def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
     """
     odd = [call.name for call in calls if isinstance(call, Kernel) and not _traced(call)]
     if odd:
-        raise LayoutError(f"{odd[0]} was read from a file; what JAX traces can be recorded")
+        raise LayoutError(problems.RECORDED(odd[0]))
     return "".join(map(record_of, calls)).encode()
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_tiles import LANES
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, Params
 
@@ -749,7 +750,7 @@ def numbers(eqn: JaxprEqn, rewrite: Rewrite) -> str:
     interpreted = eqn.replace(params={**eqn.params, "interpret": True})
     programs = prod(n for n in eqn.params["grid_mapping"].grid if type(n) is int)
     if (work := programs * _work(body_of(eqn.params))) > MOST_WORK:
-        raise LayoutError(f"the call is too large to be run for its numbers: {work:,} elements and products")
+        raise LayoutError(problems.CALL_SIZE(work))
     own = eqn.primitive.bind
     return _run(lambda *values: own(*values, **interpreted.params), rewritten_call(interpreted, rewrite),
                 [v.aval for v in eqn.invars])  # fmt: skip
@@ -759,7 +760,7 @@ def compared(own: Callable[..., object], other: Callable[..., object], arrays: S
     """How the results of two programs of the same arrays differ on the CPU, or why that is not known; "" for none."""
     try:
         if (work := _work(opened(need_jax().make_jaxpr(own)(*arrays))[0])) > MOST_WORK:
-            return f"the program is too large to be run for its numbers: {work:,} elements and products"
+            return problems.PROGRAM_SIZE(work)
         return _run(own, other, arrays)
     except LayoutError as error:
         return error.problem
@@ -777,7 +778,7 @@ def _run(own: Callable[..., object], other: Callable[..., object], avals: Sequen
     try:
         before, after = (jax.jit(partial(_called, function))(*given) for function in (own, other))
     except Exception as error:
-        raise LayoutError(f"JAX does not run it on the CPU: {shorten(' '.join(str(error).split()), 200)}") from None
+        raise LayoutError(problems.NOT_RUN(shorten(" ".join(str(error).split()), 200))) from None
     return next(filter(None, map(_difference, before, after)), "")
 
 
@@ -806,7 +807,7 @@ def _difference(one: Array, other: Array) -> str:
 
     a, b = (np.asarray(value) for value in (one, other))
     if a.shape != b.shape or a.dtype != b.dtype:
-        return f"{a.dtype}{list(a.shape)} became {b.dtype}{list(b.shape)}"
+        return problems.BECAME(a.dtype, list(a.shape), b.dtype, list(b.shape))
     if a.tobytes() == b.tobytes():
         return ""
     wide, narrow = a.astype(np.float64), b.astype(np.float64)
@@ -814,4 +815,4 @@ def _difference(one: Array, other: Array) -> str:
     apart = float(np.max(np.abs(wide - narrow), initial=0.0))
     if apart <= _CLOSE.get(str(a.dtype), 0.0) * largest:
         return ""
-    return f"results differ by up to {apart:.3g}, where the largest is {largest:.3g}"
+    return problems.RESULTS_DIFFER(apart, largest)

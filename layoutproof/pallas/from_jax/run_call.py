@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import shorten
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.of_jax import JaxEquation
 from layoutproof.pallas.from_jax.sent import call_of
 
@@ -104,7 +105,7 @@ def _compared(name: str, first: object, second: object) -> Iterator[Sign]:
     if nan.any():
         both = second is not None and bool((nan & (second != second)).any())
         where = f"NaN in {name} at {_at(nan)}" + _more(nan)
-        known = "so it is no memory that was never written" if both else ""
+        known = problems.WRITTEN_MEMORY() if both else ""
         text = where + (", on memory that starts as 0 too" if both else "")
         yield {"kind": "nan", "text": text, "output": name, "known": known}
     if second is not None:
@@ -169,15 +170,15 @@ def _interpreted(
     logging.getLogger().removeHandler(handler)
     signs = list(_told(said.getvalue()))
     if hung:
-        words = f"it waits and does nothing else, and was ended after {STILL:g} s of that"
+        words = problems.WAITS(STILL)
         return None, [*signs, {"kind": "hang", "text": words}], ""
     if not failed:
         return done[0], signs, ""
     with contextlib.suppress(Exception):
         tpu.reset_tpu_interpret_mode_state()
     if isinstance(failed[0], NotImplementedError):
-        return None, signs, f"InterpretParams of jax {jax.__version__} cannot run it: {failed[0]}"
-    return None, [*signs, {"kind": "raised", "text": f"it raised {_words(failed[0])}"}], ""
+        return None, signs, problems.CANNOT_RUN(jax.__version__, failed[0])
+    return None, [*signs, {"kind": "raised", "text": problems.RAISED(_words(failed[0]))}], ""
 
 
 def _cores(equation: JaxEquation) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, need_jax, opened
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxJaxpr
 
@@ -40,17 +41,17 @@ def too_much(jaxpr: EitherJaxpr) -> str:
         for equation in waiting.pop().eqns:
             many += 1
             if equation.primitive.name in OUTSIDE:
-                return f"{equation.primitive.name} calls what no jaxpr says"
+                return problems.CALLS_UNKNOWN(equation.primitive.name)
             waiting += [opened(inner)[0] for _, inner in inner_jaxprs(equation.params)]
             if equation.primitive.name == "pallas_call":
                 grid = equation.params["grid_mapping"].grid
                 if not all(isinstance(n, int) for n in grid):
-                    return "a grid that only the running program knows"
+                    return problems.RUNNING_GRID()
                 elements = sum(prod(v.aval.shape) for v in (*equation.invars, *equation.outvars))
                 if prod(grid) > MOST_PROGRAMS or prod(grid) * elements > MOST_STEPS:
-                    return f"{prod(grid):,} programs over {elements:,} elements"
+                    return problems.PROGRAMS_OVER(prod(grid), elements)
             if equation.primitive.name == "while" and _floats(equation.params["cond_jaxpr"]):
-                return "a loop whose end floats decide"
+                return problems.FLOAT_LOOP()
     return f"{many:,} equations" if many > MOST_EQUATIONS else ""
 
 

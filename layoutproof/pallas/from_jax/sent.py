@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
+from layoutproof.pallas.from_jax import problems
 
 if TYPE_CHECKING:
     from layoutproof.pallas.from_jax.trace import Site
 
-OTHER = "the function makes other calls in another process"
+OTHER = problems.OTHER_CALLS()
 
 
 def sent(function: Callable[..., object] | str, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -69,7 +70,7 @@ def call_of(request: JsonObject) -> tuple[Kernel, Site]:
     if not isinstance(kernel, Kernel) or request["same"] not in ("", identity(kernel)):
         raise LayoutError(OTHER)
     if site.equation.primitive.name == "core_map":
-        raise LayoutError("a core_map works on references that the code around it holds")
+        raise LayoutError(problems.CORE_MAP())
     return kernel, site
 
 

@@ -14,6 +14,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.table_assumptions import with_assumptions
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import (
     MESH_KERNELS,
     axes_of,
@@ -120,7 +121,7 @@ def traced(
             advice = next((f"; {fix}" for said, fix in ADVICE if said in text), "")
             text = shorten(text, 300)
             place = raised_at(error)
-            raise LayoutError(f"tracing the function raised {type(error).__name__}: {text}{place}{advice}") from None
+            raise LayoutError(problems.TRACING(type(error).__name__, text, place, advice)) from None
     return jaxpr, pipelines
 
 
@@ -202,7 +203,7 @@ def _with_makers(call: Kernel, site: Site, made: Mapping[int, Kernel]) -> Kernel
             return operand
         if equation.primitive.name == "empty":
             place = place_of(equation.source_info)
-            return replace(operand, unfilled=f"jax.lax.empty at {place}" if place else "jax.lax.empty")
+            return replace(operand, unfilled=problems.EMPTY_AT(place) if place else "jax.lax.empty")
         maker = made.get(id(equation))
         if maker is None or position >= len(maker.outputs):
             return operand

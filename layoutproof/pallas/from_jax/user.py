@@ -25,6 +25,7 @@ from layoutproof.core.recorded import Recorded
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables
+from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.judge import kernel_target
 
 CPU = "cpu"
@@ -86,7 +87,7 @@ def parts_of_place(place: str) -> tuple[str, str]:
     """
     where, colon, name = place.rpartition(":")
     if not colon or not where or not name:
-        raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(place, 80)!r}")
+        raise LayoutError(problems.FUNCTION_FORM(shorten(place, 80)))
     return where, name
 
 
@@ -102,7 +103,7 @@ def file_of(place: str) -> Path:
         _must_exist(where)
         spec = importlib.util.find_spec(where)
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-        raise LayoutError(f"{shorten(where, 80)} is no module with a file of Python source")
+        raise LayoutError(problems.NO_SOURCE(shorten(where, 80)))
     return Path(spec.origin)
 
 
@@ -208,11 +209,9 @@ def argument(text: str, scope: Any = None) -> Any:
         return jax.ShapeDtypeStruct(dims, getattr(jax.numpy, dtype, dtype))
     except ValueError as error:
         why = shorten(" ".join(str(error).split()), 160)
-        raise LayoutError(
-            f"a size has a name such as M or rows, and jax reads these otherwise: {why}", text=text[:200]
-        ) from None
+        raise LayoutError(problems.SIZE_NAME(why), text=text[:200]) from None
     except TypeError:
-        raise LayoutError(f"jax {jax.__version__} has no arrays of {kind}", text=text[:200]) from None
+        raise LayoutError(problems.ARRAY_KIND(jax.__version__, kind), text=text[:200]) from None
 
 
 def _literal(text: str, rule: str) -> object:
@@ -220,7 +219,7 @@ def _literal(text: str, rule: str) -> object:
     try:
         return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise LayoutError(f"{rule}; {shorten(text, 60)!r} is none") from None
+        raise LayoutError(problems.ARGUMENT(rule, shorten(text, 60))) from None
 
 
 @contextlib.contextmanager
@@ -229,7 +228,7 @@ def _paths(where: str) -> Iterator[None]:
     try:
         folder = str(Path(where).resolve().parent) if where.endswith(".py") else os.getcwd()
     except (OSError, ValueError, RuntimeError) as error:
-        raise LayoutError(f"{shorten(ascii(where), 80)} names no file: {shorten(str(error), 120)}") from None
+        raise LayoutError(problems.NO_FILE(shorten(ascii(where), 80), shorten(str(error), 120))) from None
     sys.path.insert(0, folder)
     try:
         yield
@@ -241,14 +240,14 @@ def _paths(where: str) -> Iterator[None]:
 def _module(where: str) -> ModuleType:
     if not where.endswith(".py"):
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", where):
-            raise LayoutError(f"{shorten(where, 80)!r} is no module's name and no .py file")
+            raise LayoutError(problems.NO_MODULE_NAME(shorten(where, 80)))
         _must_exist(where)
         return importlib.import_module(where)
     path = Path(where)
     read(path, MAX_MODULE)  # the import would wait for a pipe, and read whatever size
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise LayoutError(f"{where} cannot be imported")
+        raise LayoutError(problems.NOT_IMPORTED(where))
     module = importlib.util.module_from_spec(spec)
     # dataclasses and pickles of the module look it up by name; a module that is there already keeps its place
     sys.modules.setdefault(path.stem, module)
@@ -276,13 +275,13 @@ def _must_exist(name: str) -> None:
             found = False  # its parent is no package
         if not found:
             whose = f", which {shorten(name, 80)} is in" if part != name else ""
-            raise LayoutError(f"there is no module {shorten(part, 80)!r}{whose}; modules are found from {os.getcwd()}")
+            raise LayoutError(problems.NO_MODULE(shorten(part, 80), whose, os.getcwd()))
 
 
 def _function(module: ModuleType, where: str, name: str, rule: Tracing | None = None) -> Callable[..., Any]:
     found: Any = function_named(module, where, name, rule)
     if not callable(found):
-        raise LayoutError(f"{where}:{name} is {shorten(repr(found), 60)}, which cannot be called")
+        raise LayoutError(problems.NOT_CALLABLE(where, name, shorten(repr(found), 60)))
     return found  # type: ignore[no-any-return]
 
 
@@ -303,9 +302,9 @@ def check_stated(values: object, place: str) -> None:
             todo += value
         elif type(value) not in plain and not isinstance(value, shape):
             said = "shapes, numbers, texts, and lists, tuples and dicts of them"
-            raise LayoutError(f"a file gives {place} {said}, no {type(value).__name__}")
+            raise LayoutError(problems.INPUT_KIND(place, said, type(value).__name__))
     if todo:
-        raise LayoutError(f"a file gives {place} more than {MOST_VALUES:,} values")
+        raise LayoutError(problems.INPUT_SIZE(place, MOST_VALUES))
 
 
 def _check_arity(
@@ -321,7 +320,7 @@ def _check_arity(
         shown = str(signature).rpartition(")")[0].removeprefix("(")
         given = f"{len(args)} argument{'' if len(args) == 1 else 's'}"
         given += f" and {', '.join(kwargs)}" if kwargs else ""
-        raise LayoutError(f"{place} takes ({shorten(shown, 160)}) and was given {given}: {error}") from None
+        raise LayoutError(problems.CALLED_WITH(place, shorten(shown, 160), given, error)) from None
 
 
 @contextlib.contextmanager
@@ -337,7 +336,7 @@ def _users_fault(place: str) -> Iterator[None]:
             raise
         text = str(error).strip()
         words = f"{type(error).__name__}: {shorten(text, 400)}" if text else type(error).__name__
-        raise LayoutError(f"{words} (raised while {place} was traced)", file=file, line=line) from error
+        raise LayoutError(problems.RAISED_WHILE(words, place), file=file, line=line) from error
 
 
 def _spot(error: BaseException) -> tuple[str, int]:

@@ -21,6 +21,7 @@ from layoutproof.ir.program import (
     Variable,
     element_type_named,
 )
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     Found,
     Make,
@@ -114,7 +115,7 @@ def _constant(on: Writer, operation: MosaicOperation) -> Found:
     if aval.dtype.kind not in "iub":
         return [spread(on, literal(_float(text, aval.dtype), aval.dtype), aval)]
     if text not in ("true", "false") and not text.lstrip("-").isdecimal():
-        raise UnsupportedOp(f"the constant {text[:40]}")
+        raise UnsupportedOp(problems.CONSTANT(text[:40]))
     value = {"true": 1, "false": 0}[text] if text in ("true", "false") else int(text)
     return [spread(on, literal(value, aval.dtype), aval)]
 
@@ -149,7 +150,7 @@ def _select(on: Writer, operation: MosaicOperation) -> Found:
 def _compared(on: Writer, operation: MosaicOperation) -> Found:
     predicate = operation.number("predicate")
     if not 0 <= predicate < len(_SIGNED):
-        raise UnsupportedOp(f"the operation {operation.name} with predicate {predicate}")
+        raise UnsupportedOp(problems.PREDICATE(operation.name, predicate))
     left, right = operands_of(on, operation)
     if predicate in (0, 1) and whole(right) == 0 and isinstance(left, Variable) and left in on.truths:
         # a truth value that was widened to a number, as `pl.when` does
@@ -163,7 +164,7 @@ def _compared(on: Writer, operation: MosaicOperation) -> Found:
 def _compared_floats(on: Writer, operation: MosaicOperation) -> Found:
     predicate = operation.number("predicate")
     if not 0 <= predicate < len(_ORDERED):
-        raise UnsupportedOp(f"the operation {operation.name} with predicate {predicate}")
+        raise UnsupportedOp(problems.PREDICATE(operation.name, predicate))
     return [on.emit(_ORDERED[predicate], operands_of(on, operation), result(operation))]
 
 
@@ -239,7 +240,7 @@ def _same_words(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     aval = result(operation)
     if operand.aval.shape != aval.shape or operand.aval.dtype.itemsize != aval.dtype.itemsize:
-        raise UnsupportedOp(f"the operation {operation.name} (rows packed into words of another width)")
+        raise UnsupportedOp(problems.PACKED_ROWS(operation.name))
     if "i" == operand.aval.dtype.kind == aval.dtype.kind:
         return [operand]
     return [on.emit("bitcast_convert_type", [operand], aval)]
@@ -258,7 +259,7 @@ def _floored(up: bool) -> Make:
         found = on.emit("select_n", [below, quotient, on.emit("sub", [quotient, _like(on, 1, value)], aval)], aval)
         divisor = whole(by)
         if divisor is None or divisor <= 0:
-            raise UnsupportedOp(f"the operation {operation.name} by something that is no positive constant")
+            raise UnsupportedOp(problems.BY_NO_CONSTANT(operation.name))
         return [on.emit("neg", [found], aval) if up else found]
 
     return make

@@ -15,6 +15,7 @@ from layoutproof.ir.program import (
     Variable,
     element_type_named,
 )
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_arith import spread
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     Found,
@@ -41,7 +42,7 @@ _REDUCED = {
 def _iota(on: Writer, operation: MosaicOperation) -> Found:
     aval, dimensions = result(operation), operation.numbers("dimensions") or (0,)
     if len(dimensions) != 1:
-        raise UnsupportedOp("an iota over several dimensions")
+        raise UnsupportedOp(problems.IOTA())
     return [on.emit("iota", [], aval, dimension=dimensions[0])]
 
 
@@ -70,7 +71,7 @@ def _piece(on: Writer, operation: MosaicOperation) -> Found:
 def _element(on: Writer, operation: MosaicOperation) -> Found:
     at = operation.numbers("static_position")
     if len(operation.operands) != 1:
-        raise UnsupportedOp("an element of an array at a place that depends on data")
+        raise UnsupportedOp(problems.ELEMENT())
     (operand,) = operands_of(on, operation)
     rest = operand.aval.shape[len(at) :]
     starts = (*at, *(0 for _ in rest))
@@ -82,7 +83,7 @@ def _element(on: Writer, operation: MosaicOperation) -> Found:
 
 def _rotated(on: Writer, operation: MosaicOperation) -> Found:
     if any(operation.attributes.get(name) is not None for name in ("stride", "stride_dimension")):
-        raise UnsupportedOp("a rotation with a stride")
+        raise UnsupportedOp(problems.ROTATION())
     operand, *shift = operands_of(on, operation)
     by = shift[0] if shift else literal(operation.number("amount"), element_type_named("s32"))
     return [on.emit("roll", [operand, by], result(operation), axis=operation.number("dimension"))]
@@ -106,7 +107,7 @@ def _gathered(on: Writer, operation: MosaicOperation) -> Found:
 def _kind(operation: MosaicOperation) -> str:
     word = str(operation.attributes.get("kind", "")).partition("<")[2].strip(">")
     if word not in _COMBINED and word not in ("arg_max", "arg_min"):
-        raise UnsupportedOp(f"the operation {operation.name} of kind {word or 'unknown'}")
+        raise UnsupportedOp(problems.OPERATION_KIND(operation.name, word or "unknown"))
     return word
 
 
@@ -118,7 +119,7 @@ def _reduced(on: Writer, operation: MosaicOperation) -> Found:
         axes = (0,)
     kind, aval = _COMBINED.get(_kind(operation), ""), result(operation)
     if not kind or not axes:
-        raise UnsupportedOp(f"the operation {operation.name} of a form that is not known")
+        raise UnsupportedOp(problems.OPERATION_FORM(operation.name))
     short = Array(tuple(n for k, n in enumerate(operand.aval.shape) if k not in axes), aval.dtype)
     found = on.emit(_REDUCED[kind], [operand], short, axes=axes)
     if short.shape != aval.shape:
@@ -145,7 +146,7 @@ def _place_of_most(on: Writer, operation: MosaicOperation) -> Found:
     (operand,) = operands_of(on, operation)
     name = {"arg_max": "argmax", "arg_min": "argmin"}.get(_kind(operation))
     if name is None:
-        raise UnsupportedOp(f"the operation {operation.name} of a form that is not known")
+        raise UnsupportedOp(problems.OPERATION_FORM(operation.name))
     return [on.emit(name, [operand], result(operation), axes=(operation.number("axis"),))]
 
 
@@ -153,7 +154,7 @@ def _scanned(on: Writer, operation: MosaicOperation) -> Found:
     operand, *mask = operands_of(on, operation)
     name = {"add": "cumsum", "max": "cummax", "min": "cummin"}.get(_COMBINED.get(_kind(operation), ""))
     if mask or name is None:
-        raise UnsupportedOp(f"the operation {operation.name} of a form that is not known")
+        raise UnsupportedOp(problems.OPERATION_FORM(operation.name))
     axis = operation.number("dimension") if "dimension" in operation.attributes else len(operand.aval.shape) - 1
     return [on.emit(name, [operand], result(operation), axis=axis, reverse=False)]
 
@@ -168,7 +169,7 @@ def _product(on: Writer, operation: MosaicOperation) -> Found:
         lists.append(())
     if len(lists) != 7:
         if any(operation.attributes.get(f"transpose_{side}") not in (None, False) for side in ("lhs", "rhs")):
-            raise UnsupportedOp("a product of matrices of a form that is not known")
+            raise UnsupportedOp(problems.PRODUCT_FORM())
         lists = [(1,), (0,), (0,), (1,), (0, 0, 1, 1), (), ()]
     one, other, left_out, right_out, order, batch, also = lists
     return [_dot(on, operation, (left, right, start), (one, other), (batch, also), (left_out, right_out), order)]
@@ -190,7 +191,7 @@ def _dot(
     wanted = list(zip(order[::2], order[1::2], strict=True)) or natural
     wanted = [(0, batch[0][batch[1].index(d)]) if side == 1 and d in batch[1] else (side, d) for side, d in wanted]
     if sorted(wanted) != sorted(natural):
-        raise UnsupportedOp("a product of matrices of a form that is not known")
+        raise UnsupportedOp(problems.PRODUCT_FORM())
     dims = tuple((left, right)[side].aval.shape[d] for side, d in natural)
     found = on.emit("dot_general", [left, right], Array(dims, aval.dtype), dimension_numbers=(contract, batch))
     if wanted != natural:
@@ -206,7 +207,7 @@ def _contracted(on: Writer, operation: MosaicOperation) -> Found:
         tuple(re.findall(r"d\d+", text.rpartition("->")[2])) for text in map(str, operation.attributes["indexing_maps"])
     ]
     if len(maps) != 3 or not operation.attributes.get("iterator_types"):
-        raise UnsupportedOp("vector.contract of a form that is not known")
+        raise UnsupportedOp(problems.CONTRACT_FORM())
     one, other, out = maps
     shared = [d for d in one if d in other]
     pairs = [(one.index(d), other.index(d), d in out) for d in shared]

@@ -17,6 +17,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.ir.program import Program, element_type_named
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall
 from layoutproof.pallas.from_mosaic.mosaic_child import read_bodies, read_modules
 from layoutproof.pallas.from_mosaic.mosaic_config import config_of
@@ -45,7 +46,7 @@ def _body(module: Module, beside: tuple[Module, ...], kernel: Kernel, begin: Beg
     copies = [e.spot.source for e in body.effects if isinstance(e, StartedCopy) and e.spot.scope == "pipeline"]
     if copies:
         # it copies a partial last block up to its last tile, and which block that is no module says
-        why = "a pipeline (emit_pipeline) over arrays whose last tile is partial, which is seen where it is traced"
+        why = problems.PARTIAL_PIPELINE()
         body = replace(body, unmodelled=(*body.unmodelled, (why, copies[0] or kernel.source)))
     return body if body.references else replace(body, references=_windows(kernel))
 
@@ -116,7 +117,7 @@ def _windows(kernel: Kernel) -> tuple[BodyReference, ...]:
 
 def _block(given: JsonObject) -> MosaicBlock:
     if given["cut"]:
-        raise BudgetExceeded("the body has too many operations")
+        raise BudgetExceeded(problems.BODY_LENGTH())
     return MosaicBlock(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
 
 

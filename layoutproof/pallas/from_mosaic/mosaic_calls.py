@@ -15,6 +15,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlotext.module import Computation, Instruction, Module
 from layoutproof.hlotext.texts import balanced, element_of, parts
+from layoutproof.pallas.from_mosaic import problems
 
 TARGET = "tpu_custom_call"
 """The target of a Mosaic kernel for TPU."""
@@ -82,7 +83,7 @@ def calls_in_stablehlo(text: str, file: str) -> Iterator[MosaicCall]:
             yield call
     end = next((line.rstrip() for line in reversed(lines) if line.strip() and not line.startswith("#")), "")
     if not _ends(end):
-        problem = f"the text does not end with its module's bracket, but with {shorten(end, 40)!r}: cut short?"
+        problem = problems.TEXT_END(shorten(end, 40))
         yield MosaicCall("the rest", f"{file}:{len(lines)}", problem=problem)
 
 
@@ -124,7 +125,7 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> MosaicCall | None:
     inputs = balanced(rest, types.end() - 1) if types else ""
     arrow = rest[types.end() - 1 + len(inputs) :] if types and inputs else ""
     if not arrow.startswith(" -> ") or config is None:
-        what = "no backend_config" if arrow.startswith(" -> ") else "the line ends inside the call: cut short?"
+        what = "no backend_config" if arrow.startswith(" -> ") else problems.LINE_END()
         return MosaicCall(called, source, problem=what)
     outputs = arrow[4:]
     outputs = balanced(outputs, 0)[1:-1] if outputs.startswith("(") else outputs.partition(" loc(")[0]
@@ -142,9 +143,7 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> MosaicCall | None:
     return MosaicCall(called, source, _unescaped(config[1]), operands, results, aliases, live)
 
 
-_FOREIGN = (
-    "a Pallas kernel for GPU: what stands in the call has no grid of blocks that is read here; trace the function"
-)
+_FOREIGN = problems.GPU()
 
 
 def calls_in_module(module: Module, file: str) -> Iterator[MosaicCall]:
@@ -169,7 +168,7 @@ def call_of(instruction: Instruction, file: str, around: Computation | None = No
         shapes = instruction.operand_layouts or (around.shapes_of(instruction) if around else ())
         operands = _arrays(shapes or parts(instruction.inside))
         if len(operands) != len(instruction.operands):
-            raise LayoutError(f"{len(instruction.operands)} operands, and the text tells the shapes of {len(operands)}")
+            raise LayoutError(problems.OPERANDS(len(instruction.operands), len(operands)))
         shape = instruction.shape
         results = _arrays(parts(shape[1:-1]) if shape.startswith("(") else [shape])
         aliases = _aliases(instruction.aliases, instruction.attribute("output_to_operand_aliasing").count("("))
@@ -200,10 +199,10 @@ def _arrays(shapes: Sequence[str]) -> tuple[MosaicArray, ...]:
     for text in shapes:
         match = _ARRAY.match(text.strip())
         if match is None or match[1] not in ELEMENT_BITS:
-            raise LayoutError(f"{shorten(text, 60)!r} is no array of numbers")
+            raise LayoutError(problems.NO_ARRAY(shorten(text, 60)))
         order = [int(n) for n in (match[3] or "").split(",") if n]
         if order != sorted(order, reverse=True):
-            raise LayoutError(f"{shorten(text, 60)!r} is not row-major, as a kernel's arrays are")
+            raise LayoutError(problems.NOT_ROW_MAJOR(shorten(text, 60)))
         found.append(MosaicArray(match[1], tuple(int(n) for n in match[2].split(",") if n)))
     return tuple(found)
 
@@ -212,7 +211,7 @@ def _tensors(text: str) -> tuple[MosaicArray, ...]:
     """Arrays of MLIR's tensor types, between commas. LayoutError for anything else."""
     left = _TENSOR.sub("", text).replace(",", "").strip()
     if left:
-        raise LayoutError(f"{shorten(left, 60)!r} among its types is no array of numbers of known size")
+        raise LayoutError(problems.NO_SIZE(shorten(left, 60)))
     return tuple(_tensor(dims, kind) for dims, kind in _TENSOR.findall(text))
 
 
@@ -221,16 +220,16 @@ def _tensor(dims: str, kind: str) -> MosaicArray:
     name = name.removeprefix("u").replace("i", "u", 1) if re.fullmatch(r"ui\d+", name) else name
     name = f"s{name[1:]}" if re.fullmatch(r"i\d+", name) else name
     if name not in ELEMENT_BITS:
-        raise LayoutError(f"an array of {shorten(kind, 40)}, whose elements are unknown")
+        raise LayoutError(problems.ELEMENTS(shorten(kind, 40)))
     return MosaicArray(name, tuple(int(n) for n in dims.split("x") if n))
 
 
 def _aliases(found: Sequence[tuple[tuple[int, ...], int, tuple[int, ...]]], many: int) -> tuple[tuple[int, int], ...]:
     """(operand, result) of (element of the result, operand, element of that), of which the text has so many."""
     if len(found) != many:
-        raise LayoutError("output_operand_aliases of a form that is not read")
+        raise LayoutError(problems.ALIASES_FORM())
     if any(inside or len(result) > 1 for result, _, inside in found):
-        raise LayoutError("an alias of a part of a tuple")
+        raise LayoutError(problems.ALIAS_OF_PART())
     return tuple((operand, result[0] if result else 0) for result, operand, _ in found)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.pallas.from_mosaic import problems
 
 _VMEM = 1
 """Mosaic's number of VMEM; 0 is HBM."""
@@ -67,7 +68,7 @@ def config_of(text: str) -> Config:
     if isinstance(given, str):
         given = _json(given)
     if not isinstance(given, Mapping):
-        raise LayoutError(f"its backend_config is no JSON object, but {shorten(text, 40)!r}")
+        raise LayoutError(problems.CONFIG_NO_OBJECT(shorten(text, 40)))
     limit, scratch, body, locations = None, 0, "", ""
     for name, value in given.items():
         if name == "custom_call_config" and isinstance(value, Mapping):
@@ -77,11 +78,11 @@ def config_of(text: str) -> Config:
         else:
             _refuse(name, value)
     if not body:
-        raise LayoutError("its backend_config has no custom_call_config with a body, which would be the kernel")
+        raise LayoutError(problems.CONFIG_NO_BODY())
     try:
         base64.b64decode(body, validate=True)
     except ValueError as error:
-        raise LayoutError(f"its body is no base64 ({error}): cut short?") from None
+        raise LayoutError(problems.BODY_NO_BASE64(error)) from None
     return Config(body, limit, scratch, locations)
 
 
@@ -107,7 +108,7 @@ def _colors(name: str, value: object) -> None:
         color = entry.get("color", 0) if isinstance(entry, Mapping) else entry
         if _number(color, name) != 0:
             where = "VMEM" if str(color) == str(_VMEM) else f"memory {color}"
-            raise LayoutError(f"{name} puts a whole array into {where}, and that is not modelled")
+            raise LayoutError(problems.WHOLE_ARRAY(name, where))
 
 
 def _limit(value: Any) -> int | None:
@@ -115,9 +116,9 @@ def _limit(value: Any) -> int | None:
     for entry in value if isinstance(value, list) else [value]:
         known = isinstance(entry, Mapping) and set(entry) <= {"memory_space", "offset", "size"}
         if not known or _number(entry.get("memory_space"), "memory_space") != _VMEM or limit is not None:
-            raise LayoutError(f"scoped_memory_configs of a form that is not modelled: {shorten(str(value), 80)}")
+            raise LayoutError(problems.SCOPED_FORM(shorten(str(value), 80)))
         if _number(entry.get("offset", 0), "offset") != 0:
-            raise LayoutError("scoped_memory_configs with an offset, which is not modelled")
+            raise LayoutError(problems.SCOPED_OFFSET())
         limit = _number(entry.get("size"), "size")
     return limit
 
@@ -125,18 +126,18 @@ def _limit(value: Any) -> int | None:
 def _refuse(name: str, value: object) -> None:
     """Nothing where a key has no meaning here or says nothing; LayoutError otherwise."""
     if name not in _NO_MEANING and value not in ([], {}, "", None, False):
-        raise LayoutError(f"its backend_config has {shorten(name, 60)}, which is not modelled")
+        raise LayoutError(problems.CONFIG_HAS(shorten(name, 60)))
 
 
 def _number(value: object, name: str) -> int:
     # XLA prints 64-bit numbers as text
     if type(value) is int or (isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) < 20):
         return int(value)
-    raise LayoutError(f"{name} in its backend_config is {shorten(repr(value), 40)}, which is no number")
+    raise LayoutError(problems.CONFIG_NUMBER(name, shorten(repr(value), 40)))
 
 
 def _json(text: str) -> object:
     try:
         return json.JSONDecoder().raw_decode(text.lstrip())[0]
     except (ValueError, RecursionError) as error:
-        raise LayoutError(f"its backend_config is no JSON ({error}): cut short?") from None
+        raise LayoutError(problems.CONFIG_NO_JSON(error)) from None

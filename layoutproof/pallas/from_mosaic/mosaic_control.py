@@ -19,6 +19,7 @@ from layoutproof.ir.program import (
     element_type_named,
     primitive,
 )
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     ALLOCATIONS,
     Found,
@@ -41,7 +42,7 @@ _BOOL = element_type_named("pred")
 
 def _only(region: Sequence[MosaicBlock]) -> MosaicBlock:
     if len(region) != 1:
-        raise UnsupportedOp("a region of several blocks")
+        raise UnsupportedOp(problems.REGION_BLOCKS())
     return region[0]
 
 
@@ -62,7 +63,7 @@ def _programs_of(
 
 def _numbers(found: Sequence[Atom | MosaicView]) -> list[Atom]:
     if any(isinstance(part, MosaicView) for part in found):
-        raise UnsupportedOp("a reference that a branch or a loop hands on")
+        raise UnsupportedOp(problems.HANDED_REFERENCE())
     return [part for part in found if not isinstance(part, MosaicView)]
 
 
@@ -96,7 +97,7 @@ def _switch(on: Writer, operation: MosaicOperation) -> Found:
     cases = operation.numbers("cases")
     other, *regions = map(_only, operation.regions)
     if cases != tuple(range(len(regions))):
-        raise UnsupportedOp("a switch whose cases are not counted from 0")
+        raise UnsupportedOp(problems.SWITCH())
     known = whole(which)
     if known is not None:
         return on.inline(regions[known] if 0 <= known < len(regions) else other, ())
@@ -117,7 +118,7 @@ def _for(on: Writer, operation: MosaicOperation) -> Found:
     block = _only(operation.regions[0])
     start, end, by = whole(first), whole(last), whole(step)
     if by is not None and by <= 0:
-        raise UnsupportedOp("a loop whose step is not positive")
+        raise UnsupportedOp(problems.LOOP_STEP())
     length = None if start is None or end is None or by is None else max(0, -(-(end - start) // by))
     if length == 0:
         return list(inits)
@@ -174,7 +175,7 @@ def _while(on: Writer, operation: MosaicOperation) -> Found:
     tested = [Variable(i.aval) for i in inits]
     asking, end, out = on.inner(before, tested)
     if end.name != "scf.condition" or [*out[1:]] != tested:
-        raise UnsupportedOp("a loop that hands on what its condition computes")
+        raise UnsupportedOp(problems.LOOP_CONDITION())
     carried = [Variable(i.aval) for i in inits]
     doing, _, results = on.inner(after, carried)
     of_condition, (condition,) = _programs_of((asking, tested, _numbers(out[:1])))
@@ -210,7 +211,7 @@ def _region(on: Writer, operation: MosaicOperation) -> Found:
 def _called(on: Writer, operation: MosaicOperation) -> Found:
     name = str(operation.attributes.get("callee", "")).removeprefix("@")
     if name not in on.functions or on.depth > MOST_NESTED:
-        raise UnsupportedOp(f"a call of {name[:60]}, which the module does not have")
+        raise UnsupportedOp(problems.NO_FUNCTION(name[:60]))
     # the same function may be called again: its values are its own each time
     below = on.below()
     given = [below.brought(on.known(n)) for n in operation.operands]

@@ -15,6 +15,7 @@ from typing import Any
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import message_of
 from layoutproof.ir.program import (
     Array,
     Atom,
@@ -32,6 +33,7 @@ from layoutproof.ir.program import (
     element_type_named,
     primitive,
 )
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_types import element_type, shaped
 
 ENDS = frozenset({"scf.yield", "tpu.yield", "func.return", "scf.condition", "cf.br"})
@@ -71,7 +73,7 @@ class MosaicOperation:
         said = str(self.attributes.get("operandSegmentSizes", ""))
         sizes = [int(n) for n in said.partition(":")[2].strip(" >").split(",") if n.strip()]
         if len(sizes) > many or sum(sizes) != len(self.operands):
-            raise UnsupportedOp(f"the operation {self.name} of a form that is not known")
+            raise UnsupportedOp(problems.OPERATION_FORM(self.name))
         found, at = [], 0
         for size in (*sizes, *([0] * (many - len(sizes)))):
             found.append(self.operands[at : at + size])
@@ -83,7 +85,7 @@ class MosaicOperation:
         value = self.attributes.get(name)
         text = str(value).partition(" : ")[0]
         if not text.lstrip("-").isdecimal():
-            raise UnsupportedOp(f"the operation {self.name} with {name} {text[:40]}")
+            raise UnsupportedOp(problems.OPERATION_WITH(self.name, name, text[:40]))
         return int(text)
 
     def numbers(self, name: str) -> tuple[int, ...]:
@@ -191,14 +193,14 @@ class Writer:
         """A number or an array."""
         found = self.known(number)
         if isinstance(found, MosaicView):
-            raise UnsupportedOp("a reference where a number is expected")
+            raise UnsupportedOp(problems.REFERENCE_AS_NUMBER())
         return found
 
     def reference(self, number: int) -> MosaicView:
         """A reference with its views."""
         found = self.known(number)
         if not isinstance(found, MosaicView):
-            raise UnsupportedOp("an address that is no reference")
+            raise UnsupportedOp(problems.NO_REFERENCE())
         return found
 
     def emit(
@@ -240,7 +242,7 @@ class Writer:
     def block(self, block: MosaicBlock, given: Sequence[Atom | MosaicView]) -> MosaicOperation:
         """All operations of a block; the one that ends it."""
         if len(given) != len(block.arguments):
-            raise UnsupportedOp("a region with other arguments than it is given")
+            raise UnsupportedOp(problems.REGION_ARGUMENTS())
         self.values.update(zip(block.arguments, given, strict=True))
         unread = _before_stores(block)
         # what JAX makes of its own accord has no line; the operation around it has
@@ -257,7 +259,7 @@ class Writer:
             elif operation.name == "tpu.trace_stop" and self.traces:
                 self.traces.pop()
             self.values.update(zip(operation.results, self._results(operation), strict=True))
-        raise UnsupportedOp("a block without an end")
+        raise UnsupportedOp(problems.BLOCK_END())
 
     def _results(self, operation: MosaicOperation) -> list[Atom | MosaicView]:
         before = len(self.equations)
@@ -265,7 +267,7 @@ class Writer:
             return self.meaning(self, operation)
         except (UnsupportedOp, LayoutError) as problem:
             del self.equations[before:]
-            return self._refused(operation, str(problem))
+            return self._refused(operation, message_of(problem))
 
     def _refused(self, operation: MosaicOperation, why: str) -> list[Atom | MosaicView]:
         """An equation that the interpreter refuses: with everything that the operation could touch."""
@@ -286,7 +288,7 @@ class Writer:
         """A value or a reference, of this program or of one around it."""
         if number not in self.values:
             if self.around is None:
-                raise UnsupportedOp("a value that is not there yet")
+                raise UnsupportedOp(problems.NOT_THERE())
             self.values[number] = self.brought(self.around.known(number))
         return self.values[number]
 
@@ -365,7 +367,7 @@ def aval_of(text: str) -> Array | MemRefType:
         # extents that are known at run time only are in the views
         return MemRefType(tuple(n or 1 for n in dims), dtype, memory)
     if None in dims:
-        raise LayoutError(f"an array of type {text[:80]}, whose extents are not known")
+        raise LayoutError(problems.EXTENTS(text[:80]))
     return Array(tuple(n or 0 for n in dims), dtype)
 
 
@@ -373,7 +375,7 @@ def result(operation: MosaicOperation, k: int = 0) -> Array:
     """The type of a result. UnsupportedOp where it is a reference."""
     found = aval_of(operation.types[k])
     if isinstance(found, MemRefType):
-        raise UnsupportedOp(f"the operation {operation.name}, which gives a reference")
+        raise UnsupportedOp(problems.GIVES_REFERENCE(operation.name))
     return found
 
 

@@ -19,10 +19,12 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, failure
+from layoutproof.core.message import message_of
 from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.pallas.from_jax.calls import bytes_of
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicArray, MosaicCall
 from layoutproof.pallas.from_mosaic.mosaic_config import Config
 from layoutproof.pallas.from_mosaic.mosaic_terms import index_terms
@@ -56,7 +58,7 @@ def kernel_in(call: MosaicCall, config: Config, module: JsonObject) -> Kernel | 
     try:
         return _kernel(call, config, module)
     except (LayoutError, UnsupportedOp) as error:
-        return Unmodelled(call.name, call.source, str(error))
+        return Unmodelled(call.name, call.source, message_of(error))
     except Exception as error:
         return Unmodelled(call.name, call.source, failure(error))
 
@@ -66,13 +68,13 @@ def _kernel(call: MosaicCall, config: Config, module: JsonObject) -> Kernel:
     functions = {str(f["attributes"].get("sym_name", "")): f for f in module["functions"]}
     mains = [f for f in module["functions"] if "body" not in f]
     if len(mains) != 1 or len(functions) != len(module["functions"]):
-        raise LayoutError(f"a module with {len(mains)} kernels, which is not modelled")
+        raise LayoutError(problems.KERNELS(len(mains)))
     (main,) = mains
     given = main["attributes"]
     _known(given, _KERNEL, "the kernel")
     core = word_of(given.get("tpu.core_type", "#tpu.core_type<tc>"), "core_type")
     if core != "tc":
-        raise LayoutError(f"a kernel for the core type {core}, which is not modelled")
+        raise LayoutError(problems.CORE_TYPE(core))
     bounds = whole_numbers(given.get("iteration_bounds", []), "iteration_bounds")
     grid = tuple(symbol(f"grid{k}") if n == DYNAMIC else n for k, n in enumerate(bounds))
     names = tuple(f"g{k}" for k in range(len(grid)))
@@ -83,15 +85,12 @@ def _kernel(call: MosaicCall, config: Config, module: JsonObject) -> Kernel:
     inputs = call.operands[first + many_tables :]
     windows = len(inputs) + len(call.results)
     if indices != ["i32"] * len(grid) or len(rest) != many_tables + windows + many_scratch:
-        raise LayoutError(
-            f"a kernel of {len(arguments)} arguments, for {len(grid)} grid dimensions, {many_tables} tables, "
-            f"{windows} arrays and {many_scratch} scratches"
-        )
+        raise LayoutError(problems.ARGUMENTS(len(arguments), len(grid), many_tables, windows, many_scratch))
     references = [reference_of(text) for text in rest]
     tables = _tables(call.operands[first : first + many_tables], references)
     params = given.get("window_params", [None] * windows if not grid else [])
     if not isinstance(params, list) or len(params) != windows:
-        raise LayoutError(f"window_params for other than {windows} arrays")
+        raise LayoutError(problems.WINDOWS(windows))
     passed = [*(Term("name", n) for n in names), *(t.name if t.signed else None for t in tables)]
     operands = []
     for k, (array, reference, window) in enumerate(
@@ -138,7 +137,7 @@ def _tables(arrays: Sequence[MosaicArray], references: Sequence[MosaicReference]
         if reference.dims != array.dims or array.dtype[0] not in "su" or not bits:
             theirs = f"{reference.dtype}[{','.join(map(str, reference.dims))}]"
             ours = f"{array.dtype}[{','.join(map(str, array.dims))}]"
-            raise LayoutError(f"the table prefetch{k} of {ours}, which its kernel takes for {theirs}: not modelled")
+            raise LayoutError(problems.TABLE(k, ours, theirs))
         tables.append(Table(f"prefetch{k}", array.dims, bits, signed=array.dtype[0] == "s", dtype=array.dtype))
     return tuple(tables)
 
@@ -160,36 +159,36 @@ def _operand(
     zeros = (ZERO,) * len(dims)
     if not window:
         if window is not None and memory in ("vmem", "smem"):
-            raise LayoutError(f"{name} has no window, although the kernel takes it in {memory}")
+            raise LayoutError(problems.NO_WINDOW(name, memory))
         if reference.dims != dims:
-            raise LayoutError(f"{name} has the extents {list(dims)}, and the kernel takes {list(reference.dims)}")
+            raise LayoutError(problems.ARRAY_EXTENTS(name, list(dims), list(reference.dims)))
         return Operand(name, role, dims, array.dtype, whole, zeros, memory=memory, live=live)
     if not isinstance(window, Mapping):
-        raise LayoutError(f"the window of {name}, which is no mapping")
+        raise LayoutError(problems.WINDOW_FORM(name))
     _known(window, _WINDOW, f"the window of {name}")
     sizes = whole_numbers(window.get("window_bounds"), "window_bounds")
     if len(sizes) != len(dims) or len(reference.dims) > len(sizes):
-        raise LayoutError(f"{name} has {len(dims)} dimensions and a window of {len(sizes)}")
+        raise LayoutError(problems.WINDOW_RANK(name, len(dims), len(sizes)))
     blocks = tuple(Block("blocked", n) for n in sizes)
     if "window_kind" in window:
         padding = padding_of(window["window_kind"])
         if len(padding) != len(sizes):
-            raise LayoutError(f"the window kind of {name} is for {len(padding)} dimensions")
+            raise LayoutError(problems.WINDOW_KIND_RANK(name, len(padding)))
         blocks = tuple(Block("element", n, low, high) for n, (low, high) in zip(sizes, padding, strict=True))
     mode = word_of(window["pipeline_mode"], "pipeline_mode") if "pipeline_mode" in window else ""
     revisit = word_of(window["revisit_mode"], "revisit_mode") if "revisit_mode" in window else "immediate"
     if (mode and mode not in _BUFFERS) or revisit not in ("immediate", "any"):
-        raise LayoutError(f"the window of {name} has pipeline_mode {mode} and revisit_mode {revisit}: not modelled")
+        raise LayoutError(problems.WINDOW_MODES(name, mode, revisit))
     target = str(window.get("transform_indices", ""))
     index, unmodelled = zeros, ""
     try:
         if not target.startswith("@"):
-            raise UnsupportedOp(f"another form than a function: {target[:60]}")
+            raise UnsupportedOp(problems.NOT_A_FUNCTION(target[:60]))
         index = index_terms(functions, target.removeprefix("@"), passed)
         if len(index) != len(dims):
-            raise UnsupportedOp(f"{len(index)} results for {len(dims)} dimensions")
+            raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
     except UnsupportedOp as error:
-        index, unmodelled = zeros, f"its index map has {error}"
+        index, unmodelled = zeros, problems.INDEX_MAP(error)
     return Operand(
         name=name,
         role=role,
@@ -212,7 +211,7 @@ def _semantics(value: object, many: int) -> tuple[str, ...]:
     words = tuple(word_of(v, "dimension_semantics") for v in value) if isinstance(value, list) else ("?",)
     odd = [word for word in words if word not in SEMANTICS]
     if odd or len(words) != many:
-        raise LayoutError(f"dimension_semantics {value} for {many} grid dimensions")
+        raise LayoutError(problems.SEMANTICS(value, many))
     return words
 
 
@@ -221,18 +220,18 @@ def _aliases(
 ) -> tuple[tuple[int, int], ...]:
     """Counted from the first input, as `Kernel` does; a table's becomes negative."""
     if any(not first <= a < operands or not 0 <= b < results for a, b in pairs):
-        raise LayoutError(f"an alias {list(pairs)} of something that is no operand and no result")
+        raise LayoutError(problems.ALIAS(list(pairs)))
     return tuple((a - first - tables, b) for a, b in pairs)
 
 
 def _count(given: Mapping[str, object], name: str) -> int:
     value = given.get(name, 0)
     if type(value) is not int or value < 0:
-        raise LayoutError(f"{name} {str(value)[:40]}, which is no number of arguments")
+        raise LayoutError(problems.NO_NUMBER(name, str(value)[:40]))
     return value
 
 
 def _known(given: JsonObject, names: frozenset[str], what: str) -> None:
     for name in given:
         if name not in names:
-            raise LayoutError(f"{what} has the attribute {name[:80]}, which is not modelled")
+            raise LayoutError(problems.ATTRIBUTE(what, name[:80]))

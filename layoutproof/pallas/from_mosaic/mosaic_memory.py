@@ -20,6 +20,7 @@ from layoutproof.ir.program import (
     Reshaped,
     Span,
 )
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_equations import (
     ALLOCATIONS,
     Found,
@@ -42,7 +43,7 @@ def _sliced(on: Writer, operation: MosaicOperation) -> Found:
     dynamic = iter(sizes)
     given = [n if n is not None else on.value(next(dynamic)) for n in dims]
     if len(starts) != len(dims) or len(dims) != len(seen.dims):
-        raise UnsupportedOp("a slice of a reference of another rank")
+        raise UnsupportedOp(problems.SLICE_RANK())
     spans = tuple(Span(_short(on.value(start)), size) for start, size in zip(starts, given, strict=True))
     return [replace(seen, dims=dims, steps=(*seen.steps, Indexed(spans)))]
 
@@ -63,9 +64,9 @@ def _squeezed(on: Writer, operation: MosaicOperation) -> Found:
         elif extent == 1:
             gone.append(k)
         else:
-            raise UnsupportedOp("a reference that is squeezed into another shape")
+            raise UnsupportedOp(problems.SQUEEZED())
     if at != len(dims):
-        raise UnsupportedOp("a reference that is squeezed into another shape")
+        raise UnsupportedOp(problems.SQUEEZED())
     last = seen.steps[-1] if seen.steps else None
     if isinstance(last, Indexed) and all(isinstance(entry, Span) for entry in last.indices):
         entries = tuple(e.start if k in gone else e for k, e in enumerate(last.indices))
@@ -80,7 +81,7 @@ def _must_go(dims: Sequence[int | None], wanted: Sequence[int | None]) -> bool:
 
 def _in_shape(seen: MosaicView, dims: tuple[int | None, ...]) -> MosaicView:
     if None in dims or None in seen.dims or prod(n or 0 for n in dims) != prod(n or 0 for n in seen.dims):
-        raise UnsupportedOp("a view of a view whose shape depends on data")
+        raise UnsupportedOp(problems.VIEW_OF_VIEW())
     if dims == seen.dims:
         return seen
     return replace(seen, dims=dims, steps=(*seen.steps, Reshaped(tuple(n or 0 for n in dims))))
@@ -101,7 +102,7 @@ def _same_reference(on: Writer, operation: MosaicOperation) -> Found:
     seen = on.reference(operation.operands[0])
     before, after = (shaped(text) for text in (operation.operand_types[0], operation.types[0]))
     if len(operation.operands) != 1 or before[:2] != after[:2]:
-        raise UnsupportedOp(f"the operation {operation.name}, which changes what memory is divided into")
+        raise UnsupportedOp(problems.MEMORY_DIVIDED(operation.name))
     return [seen]
 
 
@@ -115,7 +116,7 @@ def _address(
 ) -> MosaicView:
     """The elements of a reference that an access means. sizes: None = one element, an index per dimension."""
     if len(starts) != len(seen.dims) or (sizes is not None and len(sizes) != len(starts)):
-        raise UnsupportedOp("an access of another rank than its reference")
+        raise UnsupportedOp(problems.ACCESS_RANK())
     at = [_short(on.value(n)) for n in starts]
     if sizes is None:
         entries: tuple[Any, ...] = tuple(at)
@@ -157,7 +158,7 @@ def _stored(on: Writer, operation: MosaicOperation) -> Found:
     before = Array(held.aval.shape, held.aval.dtype)
     if mask:
         if adds:
-            raise UnsupportedOp("a sum into memory under a mask")
+            raise UnsupportedOp(problems.SUM_UNDER_MASK())
         leaves = Operands()
         reference = leaves.reference(seen)
         parts = leaves.value(held), leaves.value(on.value(mask[0]))
@@ -187,7 +188,7 @@ def _moved(
     elsewhere: Sequence[tuple[int, ...]],
 ) -> Found:
     if not semaphore:
-        raise UnsupportedOp("a copy without a semaphore")
+        raise UnsupportedOp(problems.NO_SEMAPHORE())
     leaves = Operands()
     parts = [leaves.reference(on.reference(n)) for n in (source, target, semaphore[0])]
     sender = leaves.reference(on.reference(sent[0])) if sent else None

@@ -14,9 +14,11 @@ from functools import lru_cache
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import message_of
 from layoutproof.hlotext.lines import STARTS, read_hlo
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_bodies import with_body
 from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall, calls_in_module, calls_in_stablehlo
 from layoutproof.pallas.from_mosaic.mosaic_child import read_modules
@@ -50,7 +52,7 @@ def calls_in(text: str, file: str = "") -> Iterator[MosaicCall]:
         return
     if not any("func.func" in line or "stablehlo." in line for line in lines):
         raise LayoutError(
-            "neither HLO text, which starts with HloModule, nor StableHLO text, which has a func.func",
+            problems.NO_TEXT(),
             file=file,
             line=1,
         )
@@ -82,7 +84,7 @@ def read_calls(calls: Iterable[MosaicCall]) -> tuple[ReadCall, ...]:
         if config is None:
             found.append(ReadCall((Unmodelled(call.name or "a custom call", call.source, call.problem),)))
         elif "error" in module:
-            reason = f"the module in it cannot be read: {module['error']}"
+            reason = problems.MODULE(module["error"])
             found.append(ReadCall((Unmodelled(call.name or "a custom call", call.source, reason),)))
         else:
             kernel = kernel_in(call, config, module)
@@ -105,4 +107,4 @@ def _configured(call: MosaicCall) -> tuple[MosaicCall, Config | None]:
     try:
         return call, config_of(call.config)
     except LayoutError as error:
-        return replace(call, problem=str(error)), None
+        return replace(call, problem=message_of(error)), None

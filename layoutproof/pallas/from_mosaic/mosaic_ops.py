@@ -14,6 +14,7 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
 from layoutproof.core.operations import CONDITIONS, Op
 from layoutproof.core.term import ONE, ZERO, Term
+from layoutproof.pallas.from_mosaic import problems
 
 _WIDTH = re.compile(r"i([1-9]\d{0,3})")
 
@@ -23,7 +24,7 @@ def constant_of(value: object, types: Sequence[str]) -> Term:
     if type(value) is bool or (types == ["i1"] and type(value) is int):
         return TRUE if value else FALSE
     if type(value) is not int:
-        raise UnsupportedOp(f"the constant {value}, which is no integer")
+        raise UnsupportedOp(problems.CONSTANT_NO_INTEGER(value))
     return Term("int", value)
 
 
@@ -31,7 +32,7 @@ def width(kind: str) -> int:
     """Bits of a type; `index` counts as 64. UnsupportedOp for a type that is no integer."""
     found = _WIDTH.fullmatch(kind)
     if kind != "index" and found is None:
-        raise UnsupportedOp(f"a value of type {kind}, which is no integer")
+        raise UnsupportedOp(problems.VALUE_NO_INTEGER(kind))
     return 64 if found is None else int(found[1])
 
 
@@ -44,7 +45,7 @@ def _binary(op: Op) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
         if op in ("truncdiv", "truncrem", "//") and (constant(right) or 0) <= 0:
-            raise UnsupportedOp(f"a division by {right}, which is no positive constant")
+            raise UnsupportedOp(problems.DIVISION(right))
         return fold(op, left, right)
 
     return build
@@ -57,7 +58,7 @@ _floor, _largest = _binary("//"), _binary("max")
 def compared(predicate: object, left: Term, right: Term) -> Term:
     # arith::CmpIPredicate: eq, ne, slt, sle, sgt, sge, then the unsigned ones
     if predicate not in (0, 1, 2, 3, 4, 5):
-        raise UnsupportedOp("an unsigned comparison")
+        raise UnsupportedOp(problems.UNSIGNED())
     left, right = number(left), number(right)
     ops: tuple[Op, ...] = ("==", "!=", "<", "<=", "<", "<=")
     op = ops[predicate]
@@ -112,13 +113,13 @@ def masked(name: str, operands: list[Term]) -> Term:
             bits = constant(mask)
             if bits is not None and bits >= 0 and bits & (bits + 1) == 0:
                 return _binary("%")(value, Term("int", bits + 1))
-    raise UnsupportedOp(f"the bitwise operation {name}")
+    raise UnsupportedOp(problems.BITWISE(name))
 
 
 def _shift(by: Term) -> Term:
     bits = constant(by)
     if bits is None or not 0 <= bits < 32:
-        raise UnsupportedOp(f"a shift by {by}, which is no constant from 0 to 31")
+        raise UnsupportedOp(problems.SHIFT(by))
     return Term("int", 1 << bits)
 
 
@@ -143,7 +144,7 @@ def _unsigned(value: Term, width: int) -> Term:
 def _narrowed(operands: list[Term], old: int, new: int) -> Term:
     value = constant(operands[0])
     if value is None or not -(1 << (new - 1)) <= value < 1 << (new - 1) or new == 1:
-        raise UnsupportedOp(f"a conversion from i{old} to i{new}, which may wrap")
+        raise UnsupportedOp(problems.CONVERSION(old, new))
     return operands[0]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.pallas.from_mosaic import mosaic_arith, mosaic_arrays, mosaic_control, mosaic_memory
+from layoutproof.pallas.from_mosaic import mosaic_arith, mosaic_arrays, mosaic_control, mosaic_memory, problems
 from layoutproof.pallas.from_mosaic.mosaic_equations import Found, Make, MosaicOperation, Writer
 
 QUIET = frozenset(
@@ -34,8 +34,8 @@ def meaning(on: Writer, operation: MosaicOperation) -> Found:
         return []
     make = OPERATIONS.get(operation.name)
     if make is None:
-        raise UnsupportedOp(f"the operation {operation.name}")
+        raise UnsupportedOp(problems.OPERATION(operation.name))
     found = make(on, operation)
     if len(found) != len(operation.results):
-        raise UnsupportedOp(f"the operation {operation.name} with {len(operation.results)} results")
+        raise UnsupportedOp(problems.OPERATION_RESULTS(operation.name, len(operation.results)))
     return found

@@ -12,6 +12,7 @@ from typing import Any
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.document import JsonObject
 from layoutproof.core.term import Term
+from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_ops import (
     BITS,
     OPERATIONS,
@@ -43,7 +44,7 @@ def index_terms(functions: Mapping[str, JsonObject], name: str, arguments: Seque
     """
     results = _TermWalk(functions).call(name, list(arguments))
     if not all(isinstance(result, Term) for result in results):
-        raise UnsupportedOp("a whole table among its results")
+        raise UnsupportedOp(problems.WHOLE_TABLE())
     return tuple(number(result) for result in results)
 
 
@@ -61,33 +62,31 @@ class _TermWalk:
         self.calls += 1
         blocks = self.functions.get(name, {}).get("body")
         if blocks is None:
-            raise UnsupportedOp(f"the function {name}, which the module does not have")
+            raise UnsupportedOp(problems.FUNCTION_MISSING(name))
         if len(blocks) != 1 or len(blocks[0]["arguments"]) != len(arguments):
-            raise UnsupportedOp(
-                f"the function {name} of several blocks, or of other arguments than the grid and the tables"
-            )
+            raise UnsupportedOp(problems.FUNCTION_FORM(name))
         if self.calls > 100:
-            raise UnsupportedOp("too many calls of functions")
+            raise UnsupportedOp(problems.CALLS())
         return self.block(blocks[0], dict(zip(blocks[0]["arguments"], arguments, strict=True)))
 
     def block(self, block: Mapping[str, Any], values: dict[int, Any]) -> list[Any]:
         """The results of a block, by `return` or `yield`."""
         if block["cut"]:
-            raise UnsupportedOp("thousands of operations")
+            raise UnsupportedOp(problems.THOUSANDS())
         for operation in block["operations"]:
             name = operation["name"].removeprefix(PREFIX)
             if any(known not in values for known in operation["operands"]):
-                raise UnsupportedOp(f"the operation {name} on a value that is not there yet")
+                raise UnsupportedOp(problems.OPERATION_NOT_THERE(name))
             operands = [values[known] for known in operation["operands"]]
             if name in ("func.return", "scf.yield"):
                 return operands
             results = self.results(name, operation, operands, values)
             if len(results) != len(operation["results"]):
-                raise UnsupportedOp(f"the operation {name} with {len(operation['results'])} results")
+                raise UnsupportedOp(problems.OPERATION_RESULTS_OF(name, len(operation["results"])))
             for new, result in zip(operation["results"], results, strict=True):
                 self.measure(result)
                 values[new] = result
-        raise UnsupportedOp("a block without an end")
+        raise UnsupportedOp(problems.BLOCK_END())
 
     def results(
         self, name: str, operation: Mapping[str, Any], operands: list[Any], values: dict[int, Any]
@@ -101,13 +100,13 @@ class _TermWalk:
         if name == "memref.load":
             return [_read(operands, width(operation["types"][0]))]
         if any(not isinstance(operand, Term) for operand in operands):
-            raise UnsupportedOp(f"the operation {name} on a whole table")
+            raise UnsupportedOp(problems.OPERATION_ON_TABLE(name))
         if name == "scf.if":
             if [len(region) for region in operation["regions"]] != [1, 1]:
-                raise UnsupportedOp("a branch without its other side, or of several blocks")
+                raise UnsupportedOp(problems.BRANCH_FORM())
             sides = [self.block(region[0], dict(values)) for region in operation["regions"]]
             if len(sides[0]) != len(sides[1]):
-                raise UnsupportedOp("a branch whose sides have different results")
+                raise UnsupportedOp(problems.BRANCH_RESULTS())
             return [select(operands[0], yes, no) for yes, no in zip(sides[0], sides[1], strict=True)]
         kind = next(iter(operation["operand_types"]), "")
         if name == "arith.cmpi" and (kind in EXACT or (kind == "i1" and attributes.get("predicate") in (0, 1))):
@@ -120,9 +119,9 @@ class _TermWalk:
         if name in BITS and kind != "i1":
             return [masked(BITS[name], operands)]
         if name not in OPERATIONS:
-            raise UnsupportedOp(f"the operation {name}")
+            raise UnsupportedOp(problems.TERM_OPERATION(name))
         if kind not in EXACT and name not in BITS and name != "arith.select":
-            raise UnsupportedOp(f"the operation {name} on {kind}, which wraps earlier than 32 bits")
+            raise UnsupportedOp(problems.OPERATION_WRAPS(name, kind))
         return [OPERATIONS[name](*operands)]
 
     def measure(self, result: object) -> tuple[int, int]:
@@ -133,7 +132,7 @@ class _TermWalk:
             inner = [self.measure(part) for part in result.args]
             parts, depth = 1 + sum(n for n, _ in inner), 1 + max(d for _, d in inner)
             if parts > LARGEST or depth > DEEPEST:
-                raise UnsupportedOp(f"an expression of more than {LARGEST} parts or {DEEPEST} levels")
+                raise UnsupportedOp(problems.EXPRESSION(LARGEST, DEEPEST))
             self.sizes[id(result)] = parts, depth
             self.kept.append(result)  # an id means something as long as its term is there
         return self.sizes[id(result)]
@@ -141,5 +140,5 @@ class _TermWalk:
 
 def _read(operands: list[Any], bits: int) -> Term:
     if not operands or not isinstance(operands[0], str) or bits == 1:
-        raise UnsupportedOp("a read of something that is no table of signed integers")
+        raise UnsupportedOp(problems.NO_TABLE())
     return Term("read", Term("name", operands[0]), *(number(index) for index in operands[1:]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.pallas.from_mosaic import problems
 
 _MEMREF = re.compile(r"memref<((?:\d+x)*)(!tpu\.\w+|[a-zA-Z]\w*)((?:, .*)?)>")
 _SHAPED = re.compile(r"(?:memref|vector)<((?:(?:\d+|\?)x)*)(!tpu\.\w+|[a-zA-Z]\w*)((?:, .*)?)>")
@@ -39,7 +40,7 @@ def reference_of(text: str) -> MosaicReference:
     found = _MEMREF.fullmatch(text)
     space = _SPACE.search(found[3]) if found else None
     if found is None or space is None or space[1] not in _SPACES:
-        raise LayoutError(f"an argument of type {shorten(text, 80)}, which is not modelled")
+        raise LayoutError(problems.ARGUMENT_TYPE(shorten(text, 80)))
     dims = tuple(int(n) for n in found[1].split("x") if n)
     return MosaicReference(dims, element_type(found[2]), _SPACES[space[1]])
 
@@ -57,7 +58,7 @@ def shaped(text: str) -> tuple[tuple[int | None, ...], str, str]:
         return (), text, ""
     space = _SPACE.search(found[3])
     if text.startswith("memref<") and (space is None or space[1] not in _SPACES):
-        raise LayoutError(f"memory of type {shorten(text, 80)}, which is not modelled")
+        raise LayoutError(problems.MEMORY_TYPE(shorten(text, 80)))
     dims = tuple(None if n == "?" else int(n) for n in found[1].split("x") if n)
     return dims, found[2], _SPACES[space[1]] if space is not None else ""
 
@@ -72,7 +73,7 @@ def element_type(name: str) -> str:
         return name.removeprefix("!tpu.")
     known = {"i1": "pred"}.get(name, re.sub(r"^i(?=\d+$)", "s", name.lower()))
     if known not in ELEMENT_BITS:
-        raise LayoutError(f"elements of type {shorten(name, 40)}, which is not known")
+        raise LayoutError(problems.ELEMENT_TYPE(shorten(name, 40)))
     return known
 
 
@@ -84,7 +85,7 @@ def word_of(value: object, kind: str) -> str:
     """
     found = _ENUM.fullmatch(value) if isinstance(value, str) else None
     if found is None or found[1] != kind:
-        raise LayoutError(f"{kind} {shorten(str(value), 60)}, which is not modelled")
+        raise LayoutError(problems.KIND(kind, shorten(str(value), 60)))
     return found[2]
 
 
@@ -96,15 +97,15 @@ def padding_of(value: object) -> tuple[tuple[int, int], ...]:
     """
     found = _ELEMENTS.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise LayoutError(f"the window kind {shorten(str(value), 80)}, which is not modelled")
+        raise LayoutError(problems.WINDOW_KIND(shorten(str(value), 80)))
     low, high = ([int(n) for n in part.split(",") if n.strip()] for part in found.groups())
     if len(low) != len(high):
-        raise LayoutError(f"the window kind {shorten(str(value), 80)}, whose paddings do not match")
+        raise LayoutError(problems.WINDOW_PADDINGS(shorten(str(value), 80)))
     return tuple(zip(low, high, strict=True))
 
 
 def whole_numbers(value: object, what: str) -> tuple[int, ...]:
     """A list of ints as a tuple. LayoutError for anything else."""
     if not isinstance(value, list) or not all(type(n) is int for n in value):
-        raise LayoutError(f"{what} {shorten(str(value), 60)}, which is no list of numbers")
+        raise LayoutError(problems.NO_LIST(what, shorten(str(value), 60)))
     return tuple(value)

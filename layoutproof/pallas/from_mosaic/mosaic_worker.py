@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.compiler.serve import Tell, serve
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.pallas.from_mosaic import problems
 
 if TYPE_CHECKING:
     from jaxlib.mlir.ir import Attribute, Block, Context, Module, Operation
@@ -235,7 +236,7 @@ def answer(asked: str | dict[str, str], tell: Tell) -> JsonObject:
         return described(asked) if isinstance(asked, str) else bodies(**asked)
     except ImportError as error:
         why = shorten(str(error) or "jaxlib", 200)
-        raise LayoutError(f"reading Mosaic kernels needs jax: pip install jax ({why})") from None
+        raise LayoutError(problems.NEEDS_JAX(why)) from None
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
         return {"error": " ".join(words.split())[:300]}

@@ -38,6 +38,7 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import Index, IndexMap, from_row_major, row_major
+from layoutproof.core.message import Template, message_of
 from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.size import product
@@ -48,6 +49,25 @@ from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.kernel.windows import consistency_constraints, terms_map
 from layoutproof.pallas.rules.revisits import leading_claim
 
+TABLE_SHARES = Template(
+    "pallas.alias_hazard_table_shares",
+    "a table shares its buffer with an output: when reads see what was written is not modelled",
+)
+IN_THE_BODY = Template(
+    "pallas.alias_hazard_in_the_body", "what each program stores of its block is in the kernel's body"
+)
+AT_ONCE = Template(
+    "pallas.alias_hazard_at_once",
+    "programs {writer} and {reader} may run at the same time, and the one writes {block} of {output}, which the "
+    "other reads through {operand}",
+)
+FETCHED_BEFORE = Template(
+    "pallas.alias_hazard_fetched_before",
+    "program {writer} writes {block} of {output}, and {steps} step(s) later program {reader} needs it through "
+    "{operand}, which is fetched up to {buffers} steps before",
+)
+
+
 TARGET = False
 
 
@@ -57,7 +77,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     inputs, outputs = kernel.inputs, kernel.outputs
     for position, result in kernel.aliases:
         if position < 0:
-            said = "a table shares its buffer with an output: when reads see what was written is not modelled"
+            said = TABLE_SHARES()
             found.append(Obligation(outputs[result].name, undecided(said)))
             continue
         operand, output = inputs[position], outputs[result]
@@ -69,7 +89,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
                 raise Unsupported(operand.unmodelled or output.unmodelled)
             found += _of(_AliasedPair(kernel, operand, output), subject)
         except Undecided as reason:
-            found.append(Obligation(subject, undecided(str(reason)), source=output.source))
+            found.append(Obligation(subject, undecided(message_of(reason)), source=output.source))
     return tuple(found)
 
 
@@ -106,7 +126,7 @@ def _of(pair: _AliasedPair, subject: str) -> Iterator[Obligation]:
         steps = _by_tables(pair) if reads((*pair.operand.terms(), *output.terms())) else _by_steps(pair)
         yield Obligation(subject, steps, source=output.source)
     if any(kernel.grid[k] != 1 for k in kernel.parallel()):
-        stored = "what each program stores of its block is in the kernel's body"
+        stored = IN_THE_BODY()
         leaves_open = {} if kernel.platform == "tpu" else {Verdict.REFUTED: stored}
         yield Obligation(subject, _at_once(pair), source=output.source, leaves_open=leaves_open)
 
@@ -189,10 +209,7 @@ def _at_once(pair: _AliasedPair) -> Claim:
         )
 
     def explain(at: Point, on: Numbers) -> str:
-        return (
-            f"programs {at['writer']} and {at['reader']} may run at the same time, and the one writes "
-            f"{_shown(pair, output, at, 'writer', on)} of {output.name}, which the other reads through {operand.name}"
-        )
+        return AT_ONCE(at["writer"], at["reader"], _shown(pair, output, at, "writer", on), output.name, operand.name)
 
     consistency = consistency_constraints(
         kernel, [(output, "writer", replicas["writer"]), (operand, "reader", replicas["reader"])]
@@ -209,10 +226,14 @@ def _explained(pair: _AliasedPair) -> Any:
     def explain(at: Point, on: Numbers) -> str:
         grid = fixed(pair.kernel.grid)
         apart = row_major(at["reader"], grid, on) - row_major(at["writer"], grid, on)
-        return (
-            f"program {at['writer']} writes {_shown(pair, pair.output, at, 'writer', on)} of {pair.output.name}, and "
-            f"{apart} step(s) later program {at['reader']} needs it through {pair.operand.name}, which is fetched up "
-            f"to {pair.buffers} steps before"
+        return FETCHED_BEFORE(
+            at["writer"],
+            _shown(pair, pair.output, at, "writer", on),
+            pair.output.name,
+            apart,
+            at["reader"],
+            pair.operand.name,
+            pair.buffers,
         )
 
     return explain

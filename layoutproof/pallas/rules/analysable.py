@@ -17,8 +17,23 @@ Limits: It says where to look, and nothing about what is there.
 
 from __future__ import annotations
 
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+MANUAL_DMA = Template(
+    "pallas.analysable_manual_dma", "{names} {be} moved by manual DMA (memory {memories}) in the body, {why}"
+)
+NOT_LOOKED_AT = Template(
+    "pallas.analysable_not_looked_at",
+    "which is not looked at: what it reads and writes is unknown; a pipeline in the body is seen only where the "
+    "function is traced",
+)
+BODY_JUDGES = Template(
+    "pallas.analysable_body_judges",
+    "which BlockSpecs say nothing of: the questions about the body judge it, if all of it is modelled",
+)
+
 
 TARGET = False
 
@@ -30,19 +45,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         return ()
     names = ", ".join(operand.name for operand in held)
     memories = ", ".join(dict.fromkeys(operand.memory for operand in held))
-    moved = f"{names} {'is' if len(held) == 1 else 'are'} moved by manual DMA (memory {memories}) in the body"
-    why = f"{moved}, {_why(kernel)}"
+    unknown = NOT_LOOKED_AT() if kernel.body_reader is None else BODY_JUDGES()
+    why = MANUAL_DMA(names, "is" if len(held) == 1 else "are", memories, unknown)
     return (Obligation(names, undecided(why), reads=False, source=kernel.source),)
-
-
-def _why(kernel: Kernel) -> str:
-    """Why that leaves open what is read and written."""
-    if kernel.body_reader is None:
-        return (
-            "which is not looked at: what it reads and writes is unknown; a pipeline in the body is seen only where "
-            "the function is traced"
-        )
-    return "which BlockSpecs say nothing of: the questions about the body judge it, if all of it is modelled"
 
 
 def _read(kernel: Kernel) -> bool:

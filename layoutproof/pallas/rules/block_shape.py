@@ -19,8 +19,17 @@ Limits: Shapes of blocks only; the body may use them in ways that the compiler r
 
 from __future__ import annotations
 
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
 from layoutproof.kernel.obligation import Obligation, by_rule, for_each_operand
+
+BATCHED = Template(
+    "pallas.block_shape_batched", "look at vmap, which gave it the block: jax.lax.map batches outside of the call"
+)
+BATCHED_LAST = Template(
+    "pallas.block_shape_batched_last", "look at vmap, which put its dimension at {place}: in_axes=0 puts it first"
+)
+
 
 TARGET = True
 
@@ -40,7 +49,7 @@ def _hint(kernel: Kernel, operand: Operand) -> str:
     names = {kernel.grid_names[k] for k in kernel.vmapped}
     added = [d for d, term in enumerate(operand.index) if term.op == "name" and term.args[0] in names]
     if added and not operand.windowed:
-        return "look at vmap, which gave it the block: jax.lax.map batches outside of the call"
+        return BATCHED()
     if added and added[-1] >= len(operand.dims) - 2:
-        return f"look at vmap, which put its dimension at {added[-1]}: in_axes=0 puts it first"
+        return BATCHED_LAST(added[-1])
     return ""

@@ -27,6 +27,7 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
 from layoutproof.core.index_map import Index
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.term import Term, reads
@@ -35,6 +36,24 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
 from layoutproof.pallas import stored_tables
+
+DIMENSION_AT = Template("pallas.blocks_in_bounds_dimension_at", "{operand} dimension {dimension} at program {program}")
+BLOCK_OUTSIDE = Template(
+    "pallas.blocks_in_bounds_block_outside",
+    "{where}: block index {index} is {window}, and the array has {extent}, blocks 0..{last}",
+)
+WINDOW_OUTSIDE = Template(
+    "pallas.blocks_in_bounds_window_outside", "{where}: {window}, and the array has {extent}{padding}"
+)
+RETURNED = Template(
+    "pallas.blocks_in_bounds_returned", "it returns {value} in dimension {dimension} at program {program}"
+)
+LOOK_AT_MAP = Template("pallas.blocks_in_bounds_look_at_map", "look at the index map of {operand}: {returned}")
+SLICE_OUTSIDE = Template(
+    "pallas.blocks_in_bounds_slice_outside",
+    "{where}: a slice of {size} elements from {start}; the array has {extent}, the block {block}",
+)
+
 
 TARGET = False
 
@@ -85,15 +104,15 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
     def explain(at: Point, on: Numbers) -> str:
         k, value = wrong(at, on)
         block, extent, count = operand.block[k], on.size(operand.dims[k]), on.size(m.range.extents[k])
-        who = f"{operand.name} dimension {dims[k]} at program {at['program']}"
+        who = DIMENSION_AT(operand.name, dims[k], at["program"])
         start, size = block.start(value, on), on.size(block.size)
         window = f"elements [{start}, {start + size})"
         if block.kind == "blocked":
-            return f"{who}: block index {value} is {window}, and the array has {extent}, blocks 0..{count - 1}"
+            return BLOCK_OUTSIDE(who, value, window, extent, count - 1)
         if block.kind == "squeezed":
             return f"{who}: element {value}, and the array has {extent}"
         padding = f", padding ({block.low}, {block.high})" if block.low or block.high else ""
-        return f"{who}: {window}, and the array has {extent}{padding}"
+        return WINDOW_OUTSIDE(who, window, extent, padding)
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
         whole = next(o for o in kernel.operands if o.name == operand.name)
@@ -102,8 +121,8 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
 
     def hint(at: Point, on: Numbers) -> str:
         k, value = wrong(at, on)
-        returned = f"it returns {value} in dimension {dims[k]} at program {at['program']}"
-        return f"look at the index map of {operand.name}: {returned}"
+        returned = RETURNED(value, dims[k], at["program"])
+        return LOOK_AT_MAP(operand.name, returned)
 
     outside = Outside(At(m, "program", reads_))
     claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, hint=hint)
@@ -140,7 +159,7 @@ def _ends(kernel: Kernel, operand: Operand) -> Obligation:
         for start, size, block, extent in _rows(ends.place(at["program"], at.get("reads", ()), on), operand, on):
             if start + size > extent or not 0 <= size <= block:
                 who = f"{operand.name} at program {at['program']}"
-                return f"{who}: a slice of {size} elements from {start}; the array has {extent}, the block {block}"
+                return SLICE_OUTSIDE(who, size, start, extent, block)
         return str(operand)
 
     consistency = consistent(kernel, operand, [("program", reads_)])

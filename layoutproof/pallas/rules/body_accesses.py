@@ -21,9 +21,34 @@ from __future__ import annotations
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, StartedCopy, View
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.message import Template, restated
 from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+LIST_OF_PARTS = Template("pallas.body_accesses_list_of_parts", "a list places parts of {reference}")
+ADDS = Template("pallas.body_accesses_adds", "{what}, to which a copy adds: it may add in VMEM and VMEM_SHARED only")
+TILE_BITS = Template(
+    "pallas.body_accesses_tile_bits",
+    "{what}, elements of {bits} bits: in tiles of TensorCores only those of 32 bits are taken",
+)
+TILE_ROWS = Template(
+    "pallas.body_accesses_tile_rows",
+    "{what}, rows of {elements} elements: in tiles of TensorCores a row is a multiple of {lanes}",
+)
+LOOK_AT_SMEM = Template("pallas.body_accesses_look_at_smem", "look at where {reference} lies: pltpu.SMEM takes numbers")
+NUMBER_IN_VMEM = Template("pallas.body_accesses_number_in_vmem", "{what} {reference} in VMEM, which takes arrays only")
+ARRAY_IN_SMEM = Template(
+    "pallas.body_accesses_array_in_smem", "{what} {reference} in SMEM, which is read and written number by number"
+)
+COPIES_ONLY = Template(
+    "pallas.body_accesses_copies_only", "{what} {reference} in memory {memory}, which is reached by copies only"
+)
+LOOK_AT_COPIES = Template(
+    "pallas.body_accesses_look_at_copies",
+    "look at how {reference} gets into VMEM: by pltpu.sync_copy, or by a BlockSpec",
+)
+
 
 TARGET = True
 BODY = True
@@ -42,7 +67,9 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             why, hint = _refused_list(copy, view, kernel)
             if why:
                 name = view.reference.name
-                found = Obligation(name, by_rule(f"{why} (libtpu 0.0.52)", hint), reads=False, source=copy.spot.source)
+                found = Obligation(
+                    name, by_rule(restated(f"{why} (libtpu 0.0.52)", why), hint), reads=False, source=copy.spot.source
+                )
                 refused[name, copy.spot.source] = found
     for access in body.effects:
         if not isinstance(access, Access) or access.view.dims is None:
@@ -50,7 +77,9 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         why, hint = _refused(access, kernel)
         name = access.view.reference.name
         if why and (name, access.spot.source) not in refused:
-            found = Obligation(name, by_rule(f"{why} (JAX lowering)", hint), reads=False, source=access.spot.source)
+            found = Obligation(
+                name, by_rule(restated(f"{why} (JAX lowering)", why), hint), reads=False, source=access.spot.source
+            )
             refused[name, access.spot.source] = found
     held = Obligation(kernel.name, by_rule(""), reads=False, source=kernel.source)
     return (*refused.values(), *not_modelled(kernel, body)) or (held,)
@@ -66,19 +95,19 @@ def _refused_list(copy: StartedCopy, view: View, kernel: Kernel) -> tuple[str, s
     listed = any(step.kind == "gather" for step in view.steps)
     if not (listed and kernel.subcores) or view.reference.memory not in ("any", "hbm"):
         return "", ""
-    what = f"a list places parts of {view.reference.name}"
+    what = LIST_OF_PARTS(view.reference.name)
     if copy.adds and view is copy.target:
         return (
-            f"{what}, to which a copy adds: it may add in VMEM and VMEM_SHARED only",
+            ADDS(what),
             "look at where the sums are kept",
         )
     dims, bits = view.dims or (), ELEMENT_BITS.get(view.dtype, 32)
     if len(dims) < 2 or not kernel.tiled:
         return "", ""
     if bits != 32:
-        return f"{what}, elements of {bits} bits: in tiles of TensorCores only those of 32 bits are taken", TILES
+        return TILE_BITS(what, bits), TILES
     if dims[-1] % LANES:
-        return f"{what}, rows of {dims[-1]} elements: in tiles of TensorCores a row is a multiple of {LANES}", TILES
+        return TILE_ROWS(what, dims[-1], LANES), TILES
     return "", ""
 
 
@@ -91,17 +120,15 @@ def _refused(access: Access, kernel: Kernel) -> tuple[str, str]:
     what = f"{'a number' if number else 'an array'} is {'loaded from' if access.kind == 'read' else 'stored into'}"
     match reference.memory:
         case "vmem" if number and (access.kind == "write" or kernel.subcores):
-            smem = f"look at where {reference.name} lies: pltpu.SMEM takes numbers"
-            return f"{what} {reference.name} in VMEM, which takes arrays only", smem
+            smem = LOOK_AT_SMEM(reference.name)
+            return NUMBER_IN_VMEM(what, reference.name), smem
         case "smem" if not number:
             return (
-                f"{what} {reference.name} in SMEM, which is read and written number by number",
+                ARRAY_IN_SMEM(what, reference.name),
                 "look at the index: in SMEM every dimension has one",
             )
         case "any" | "hbm":
-            return f"{what} {reference.name} in memory {reference.memory}, which is reached by copies only", (
-                f"look at how {reference.name} gets into VMEM: by pltpu.sync_copy, or by a BlockSpec"
-            )
+            return COPIES_ONLY(what, reference.name, reference.memory), (LOOK_AT_COPIES(reference.name))
     return "", ""
 
 

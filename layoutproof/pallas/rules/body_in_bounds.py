@@ -44,6 +44,7 @@ from layoutproof.bodies.values import Lost, maybe
 from layoutproof.core.budget import budget, effort, spent
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ONE, ZERO, Term, reads
@@ -51,6 +52,24 @@ from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import inside
+
+OUTSIDE = Template(
+    "pallas.body_in_bounds_outside", "the body {what} {elements} of dimension {dim} of {name}, which has {extent}"
+)
+LOOK_AT_ENDS = Template(
+    "pallas.body_in_bounds_look_at_ends",
+    "look at where the loop or the grid ends, and at what the access needs: {within}",
+)
+DEPENDS = Template("pallas.body_in_bounds_depends", "where the body {what} {name} depends on {lost}")
+WHERE = Template("pallas.body_in_bounds_where", "where the body {what} {name}")
+LOOP_GOES_PAST = Template("pallas.body_in_bounds_loop_goes_past", "look at what the loop hands on: it goes past an end")
+STORED_GOES_PAST = Template(
+    "pallas.body_in_bounds_stored_goes_past",
+    "look at what the programs store to scalar memory: what is loaded of it goes past an end",
+)
+OUTSIDE_AT = Template("pallas.body_in_bounds_outside_at", "the body {what} {elements} of {where}, which has {extent}")
+WHETHER_DEPENDS = Template("pallas.body_in_bounds_whether_depends", "{what} depends on {lost}")
+
 
 TARGET = False
 BODY = True
@@ -214,7 +233,7 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
                     which = f"element {start}"
                 else:
                     which = f"elements {start}:{last + 1}" + (f":{cut.stride}" if cut.stride != 1 else "")
-                return f"the body {what} {which} of dimension {piece.dim} of {name}, which has {piece.extent}"
+                return OUTSIDE(what, which, piece.dim, name, piece.extent)
         return f"the body {what} {name} outside"
 
     def hint(at: Point, on: Numbers) -> str:
@@ -225,7 +244,7 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
             if reach > 0 and not 0 <= start <= last:
                 may_be = f"the {'index' if cut.single else 'start'} in dimension {piece.dim} may be 0 to {last}"
                 within = may_be if last >= 0 else f"{piece.extent} are there"
-                return f"look at where the loop or the grid ends, and at what the access needs: {within}"
+                return LOOK_AT_ENDS(within)
         return ""
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
@@ -236,10 +255,10 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
     try:
         found = asked(kernel, body, [*spot.path, outside], spot.loops, explain=explain, extra=extra)
     except Undecided as lost:
-        reason = f"where the body {what} {name} depends on {lost}"
+        reason = DEPENDS(what, name, lost)
         return Obligation(name, undecided(reason), source=spot.source)
     told = replace(found, claim=replace(found.claim, hint=hint))
-    one = about(name, told, spot.source, f"where the body {what} {name}", fixes)
+    one = about(name, told, spot.source, WHERE(what, name), fixes)
     kept = kept_by(body)
     after_another = any(loads_of(body)[name].view.reference.name in kept for name in _loads_in(body, pieces))
     if not after_another and not _rests_on_handed(body, found):
@@ -283,9 +302,9 @@ def _in_a_run(kernel: Kernel, body: Body, pieces: list[AskedCut], after_another:
         point: dict[str, Any] = {"program": run.program}
         point |= {"iteration": turns} if turns else {}
         point |= {"reads": entries} if entries else {}
-        hint = "look at what the loop hands on: it goes past an end"
+        hint = LOOP_GOES_PAST()
         if run.in_order:
-            hint = "look at what the programs store to scalar memory: what is loaded of it goes past an end"
+            hint = STORED_GOES_PAST()
         settled = Settled(Verdict.REFUTED, shown, hint, "run", point)
         tables = tuple(dict.fromkeys(name for name, _ in run.read))
         return Obligation(name, settled, source=effect.spot.source, tables=tables)
@@ -341,7 +360,7 @@ def _left(on: Symbolic, pieces: Iterable[AskedCut]) -> str:
         if type(start) is int and on(_outside(piece.cut, piece.extent)) is True:
             which = f"element {start}" if piece.cut.single else f"elements from {start} on"
             where = f"dimension {piece.dim} of {piece.view.reference.name}"
-            return f"the body {piece.what} {which} of {where}, which has {piece.extent}"
+            return OUTSIDE_AT(piece.what, which, where, piece.extent)
     return ""
 
 
@@ -353,7 +372,7 @@ def about(
     fixes: Callable[[Counterexample], Iterable[KernelFix]] = lambda at: (),
 ) -> Obligation:
     """An obligation for a claim about a body; where it rests on unknown numbers, its refutation is none."""
-    open_ = {Verdict.REFUTED: f"{what} depends on {' and '.join(found.lost)}"} if found.lost else {}
+    open_ = {Verdict.REFUTED: WHETHER_DEPENDS(what, " and ".join(found.lost))} if found.lost else {}
     return Obligation(
         subject,
         found.claim,

@@ -52,6 +52,7 @@ from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Index, Lost, Value
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ZERO, Term, every
@@ -63,6 +64,41 @@ from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
 from layoutproof.pallas.thread_problems import of_threads
+
+ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
+SIGNALS_ORDER = Template("pallas.body_races_signals_order", "signals between them may order them")
+BARRIER_ORDERS = Template(
+    "pallas.body_races_barrier_orders", "a barrier that not every program reaches equally often may order them"
+)
+COPY_AT_BARRIER = Template(
+    "pallas.body_races_copy_at_barrier",
+    "whether a copy has ended where its program comes to the next barrier is not known",
+)
+ITERATIONS_MEET = Template(
+    "pallas.body_races_iterations_meet", "whether two iterations of a parallel loop meet in {name}"
+)
+ITERATIONS_DEPEND = Template("pallas.body_races_iterations_depend", "{what} depends on {lost}")
+LOOK_AT_ITERATION = Template(
+    "pallas.body_races_look_at_iteration",
+    "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop",
+)
+MEET = Template("pallas.body_races_meet", "{which}, and {meet}")
+MASK = Template("pallas.body_races_mask", "which elements a mask lets be touched is not known")
+PROGRAMS_MEET = Template("pallas.body_races_programs_meet", "whether two programs meet in {name}")
+PROGRAMS_DEPEND = Template("pallas.body_races_programs_depend", "{what} depends on {lost}")
+LOOK_AT_DIMENSION = Template(
+    "pallas.body_races_look_at_dimension",
+    "look at {dimension}: programs run at the same time, and want elements of their own{more}",
+)
+HOLDS_OTHERS = Template("pallas.body_races_holds_others", "whether {name} holds what a program on another core left")
+HOLDS_DEPENDS = Template("pallas.body_races_holds_depends", "{reason} depends on {lost}")
+HOLDS_OPEN = Template(
+    "pallas.body_races_holds_open", "{reason}: not known, it {does} before it writes there in the same program"
+)
+SCRATCH_OF_OTHERS = Template(
+    "pallas.body_races_scratch_of_others", "{which}: they may run at the same time, on cores with scratch of their own"
+)
+
 
 TARGET = False
 BODY = True
@@ -105,7 +141,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
 def _elsewhere(body: Body) -> Iterator[Obligation]:
     for effect in body.effects:
         if isinstance(effect, StartedCopy | Signal) and is_remote(effect):
-            reason = f"programs on {effect.device}: not modelled"
+            reason = ON_DEVICE(effect.device)
             yield Obligation(effect.semaphore.reference.name, undecided(reason), source=effect.spot.source)
             return
 
@@ -142,7 +178,7 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
     And why that is not known, "" where it is.
     """
     if any(map(is_remote, pair.body.effects)):
-        return [], "signals between them may order them"
+        return [], SIGNALS_ORDER()
     if kernel.subcores != "vector":
         return [], ""
     core = Term("name", kernel.grid_names[0])
@@ -152,10 +188,10 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
         return shared, ""
     body: Body = kernel.body
     if odd(body):
-        return shared, "a barrier that not every program reaches equally often may order them"
+        return shared, BARRIER_ORDERS()
     for touch in (a, b):
         if isinstance(touch.effect, StartedCopy) and not ends_in_its_segment(body, touch.effect):
-            return shared, "whether a copy has ended where its program comes to the next barrier is not known"
+            return shared, COPY_AT_BARRIER()
     first, second = segment(body, a.spot), pair.other(segment(body, b.spot))
     return [*shared, any_of([negation(alike), fold("==", first, second)])], ""
 
@@ -191,7 +227,7 @@ def _atomic(touch: Touch) -> bool:
 
 def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch) -> Obligation:
     name = a.view.reference.name
-    what = f"whether two iterations of a parallel loop meet in {name}"
+    what = ITERATIONS_MEET(name)
     counter = Term("name", loop.name)
     around = a.spot.loops[: a.spot.loops.index(loop)]
     same = [Term("name", n) for n in (*kernel.grid_names, *(outer.name for outer in around))]
@@ -204,10 +240,10 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
     try:
         found, doubt = _meeting(kernel, pair, name, a, b, apart, who, (counter, pair.other(counter)))
     except Undecided as lost:
-        return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
+        return Obligation(name, undecided(ITERATIONS_DEPEND(what, lost)), source=a.spot.source)
 
     def hint(at: Point, on: Numbers) -> str:
-        return "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop"
+        return LOOK_AT_ITERATION()
 
     asked_for = about(name, replace(found, claim=replace(found.claim, hint=hint)), a.spot.source, what)
     return _in_doubt(asked_for, what, doubt)
@@ -249,7 +285,7 @@ def _meeting(
     ]
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
-        return f"{who(at, value)}, and {_meet(a, b, tuple(map(value, place)), name)}"
+        return MEET(who(at, value), _meet(a, b, tuple(map(value, place)), name))
 
     found = asked(
         kernel,
@@ -281,7 +317,7 @@ def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> tuple[list[T
         index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
         with suppress(Lost):
             return [mask.number(index)], ""
-    return [], "which elements a mask lets be touched is not known"
+    return [], MASK()
 
 
 def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
@@ -317,7 +353,7 @@ def _pair(
     kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, parallel: Sequence[int], doubt: str = ""
 ) -> Obligation:
     """doubt: whether programs that differ in these dimensions of the grid may run at the same time."""
-    what = f"whether two programs meet in {name}"
+    what = PROGRAMS_MEET(name)
     # programs that differ only where the body never asks do the same, and write the same
     alike = kernel.subcores and a.effect is b.effect and a.writes and b.writes and not adds_to(a.effect)
     asked_of = [k for k in parallel if not alike or kernel.grid_names[k] in kernel.body.asks]
@@ -330,7 +366,7 @@ def _pair(
         apart = [_differ(kernel, pair, asked_of), *together]
         found, doubt_of_mask = _meeting(kernel, pair, name, a, b, apart, who)
     except Undecided as lost:
-        return Obligation(name, undecided(f"{what} depends on {lost}"), source=a.spot.source)
+        return Obligation(name, undecided(PROGRAMS_DEPEND(what, lost)), source=a.spot.source)
     last = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
     asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, last))
     return _in_doubt(asked_for, what, doubt or doubt_of_order or doubt_of_mask)
@@ -344,7 +380,7 @@ def _with_hint(kernel: Kernel, found: BodyClaim) -> BodyClaim:
     def hint(at: Point, on: Numbers) -> str:
         k = _differs(kernel, at)
         more = ", or batch outside of the call" if k in kernel.vmapped else ""
-        return f"look at {kernel.dimension(k)}: programs run at the same time, and want elements of their own{more}"
+        return LOOK_AT_DIMENSION(kernel.dimension(k), more)
 
     return replace(found, claim=replace(found.claim, hint=hint))
 
@@ -392,7 +428,7 @@ def _exposed(
     name = read.view.reference.name
     inner = [k for k in range(max(parallel) + 1, len(kernel.grid)) if k not in kernel.parallel()]
     ids = [Term("name", n) for n in kernel.grid_names]
-    reason = f"whether {name} holds what a program on another core left"
+    reason = HOLDS_OTHERS(name)
     try:
         element = any_element(read.view, "at")
         before = [w for w in writes if w.spot.number < read.spot.number]
@@ -408,8 +444,8 @@ def _exposed(
         unsafe = [*read.spot.path, element.condition, negation(kept)]
         wide = asked(kernel, body, unsafe, read.spot.loops, element.names)
     except Undecided as lost:
-        return Obligation(name, undecided(f"{reason} depends on {lost}"), source=read.spot.source)
-    open_ = {Verdict.REFUTED: f"{reason}: not known, it {read.does} before it writes there in the same program"}
+        return Obligation(name, undecided(HOLDS_DEPENDS(reason, lost)), source=read.spot.source)
+    open_ = {Verdict.REFUTED: HOLDS_OPEN(reason, read.does)}
     graver: list[Obligation] = []
     known = not read.spot.loops and not any(w.spot.loops for w in before)
     known = known and not any(getattr(w.effect, "mask", None) is not None for w in before)
@@ -514,7 +550,7 @@ def _used(
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         who = f"program {at['first']} uses what it finds in {name}, where program {at['second']} wrote"
-        return f"{who}: they may run at the same time, on cores with scratch of their own"
+        return SCRATCH_OF_OTHERS(who)
 
     for touch in (t for effect in body.effects for t in touches(effect)):
         effect = touch.effect

@@ -21,6 +21,7 @@ from dataclasses import replace
 from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Committed, Effect, Spot, StartedCopy, StartedUse, View
 from layoutproof.core.errors import Undecided
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term
@@ -28,6 +29,17 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.thread_problems import of_threads
+
+NOT_COMMITTED = Template(
+    "pallas.commit_smem_not_committed",
+    "{does} reads {name}, to which line {line} stores, and no commit_smem is between them",
+)
+COMMITTED = Template(
+    "pallas.commit_smem_committed", "whether what line {line} stores to {name} is committed before {does} reads it"
+)
+DEPENDS = Template("pallas.commit_smem_depends", "whether it happens that {why}, depends on {lost}")
+OPEN = Template("pallas.commit_smem_open", "whether it happens that {why}")
+
 
 TARGET = False
 BODY = True
@@ -74,12 +86,12 @@ def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, vie
         before = store.spot.number < at.number and _happens_with(store.spot, at)
         if before and (_whole(store.view) or _whole(view) or _seen(store.view) == _seen(view)):
             line = store.spot.source.rpartition(":")[2] or "?"
-            why = f"{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
+            why = NOT_COMMITTED(does, name, line)
             return _where_it_happens(kernel, body, name, at, why)
         open_ = open_ or store
     if open_ is not None:
         line = open_.spot.source.rpartition(":")[2] or "?"
-        why = f"whether what line {line} stores to {name} is committed before {does} reads it"
+        why = COMMITTED(line, name, does)
         return Obligation(name, undecided(why), source=at.source)
     return Obligation(name, by_rule(""), source=at.source)
 
@@ -94,9 +106,9 @@ def _where_it_happens(kernel: Kernel, body: Body, name: str, at: Spot, why: str)
     try:
         found = asked(kernel, body, [*at.path], at.loops, explain=explain)
     except Undecided as lost:
-        return Obligation(name, undecided(f"whether it happens that {why}, depends on {lost}"), source=at.source)
+        return Obligation(name, undecided(DEPENDS(why, lost)), source=at.source)
     told = replace(found, claim=replace(found.claim, hint=lambda point, on: hint))
-    return about(name, told, at.source, f"whether it happens that {why}")
+    return about(name, told, at.source, OPEN(why))
 
 
 def _stores(effect: Access, view: View) -> bool:

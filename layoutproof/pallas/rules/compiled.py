@@ -14,8 +14,13 @@ Limits: The one compiler version that was asked; no time was measured.
 from __future__ import annotations
 
 from layoutproof.core.errors import shorten
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+REFUSED = Template("pallas.compiled_refused", "it is refused: {refused}{means}")
+LOOK = Template("pallas.compiled_look", "look at this: {fix}")
+
 
 TARGET = True
 
@@ -31,10 +36,8 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         return (Obligation(subject, undecided(answer.unknown)),)
     if answer.refused:
         means = f"; {answer.means}" if answer.means else ""
-        why = f"it is refused: {shorten(answer.refused, 300)}{means}"
-        return (
-            Obligation(subject, by_rule(why, answer.fix and f"look at this: {answer.fix}", answer.by), figures=figures),
-        )
+        why = REFUSED(shorten(answer.refused, 300), means)
+        return (Obligation(subject, by_rule(why, answer.fix and LOOK(answer.fix), answer.by), figures=figures),)
     figures["proved"] = f"{answer.by} takes it" + (f"; VMEM {answer.said}" if answer.said else "")
     return (Obligation(subject, by_rule("", by=answer.by), figures=figures),)
 

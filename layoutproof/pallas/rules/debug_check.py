@@ -17,10 +17,16 @@ from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Body, Spot
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE
+from layoutproof.core.message import Template
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
+
+WHETHER = Template("pallas.debug_check_whether", "whether the check holds")
+FAILS = Template("pallas.debug_check_fails", "the check does not hold")
+DEPENDS = Template("pallas.debug_check_depends", "{what} depends on {lost}")
+
 
 TARGET = False
 BODY = True
@@ -36,11 +42,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 def _holds(kernel: Kernel, body: Body, fails: Term, spot: Spot) -> Obligation:
     if fails is FALSE:
         return Obligation(kernel.name, by_rule(""), source=spot.source)
-    what = "whether the check holds"
+    what = WHETHER()
     try:
-        found = asked(
-            kernel, body, [*spot.path, fails], spot.loops, explain=lambda at, on, value: "the check does not hold"
-        )
+        found = asked(kernel, body, [*spot.path, fails], spot.loops, explain=lambda at, on, value: FAILS())
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=spot.source)
+        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=spot.source)
     return about(kernel.name, found, spot.source, what)

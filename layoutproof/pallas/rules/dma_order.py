@@ -40,6 +40,7 @@ from layoutproof.bodies.order import names, start_of
 from layoutproof.bodies.touched import any_element
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import any_of, fold, linear
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import ONE, Term, reads
@@ -50,6 +51,32 @@ from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.points import READS
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.thread_problems import of_threads
+
+SHARES = Template("pallas.dma_order_shares", "shares its buffer with an operand that has windows: not modelled")
+HANDED_ON = Template(
+    "pallas.dma_order_handed_on",
+    "a semaphore that the kernel hands on: what waits for it is in another kernel, which is not known",
+)
+GIVEN = Template("pallas.dma_order_given", "a semaphore that the kernel is given: what it counts at first is not known")
+WRITTEN_BACK = Template(
+    "pallas.dma_order_written_back", "whether what is copied from {operand} was written back depends on {lost}"
+)
+BLOCK_LEFT = Template(
+    "pallas.dma_order_block_left", "{copied} that program {second} leaves: it may be written back at the same time"
+)
+READ_AFTER = Template(
+    "pallas.dma_order_read_after", "{name} is read where a program before has written {output}: whether that is meant"
+)
+LOOK_AT_ALIAS = Template(
+    "pallas.dma_order_look_at_alias",
+    "look at the alias: a program may read the block that it writes, and those of later programs",
+)
+IN_FLIGHT = Template("pallas.dma_order_in_flight", "what is in flight depends on {lost}")
+TOO_MANY = Template(
+    "pallas.dma_order_too_many", "too many programs to walk, and what one leaves in flight the next goes on with"
+)
+OF_BODY = Template("pallas.dma_order_body", "the body {what}")
+
 
 TARGET = False
 BODY = True
@@ -96,7 +123,7 @@ def _elsewhere(moving: Sequence[StartedCopy | StartedUse | Wait | Signal], kerne
             # its reads there are a question about the order of programs
             continue
         if moved & {o.name for o in pair} and any(o.windowed for o in pair):
-            reason = "shares its buffer with an operand that has windows: not modelled"
+            reason = SHARES()
             yield Obligation(kernel.outputs[b].name, undecided(reason), source=kernel.source)
             return
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
@@ -106,9 +133,9 @@ def _elsewhere(moving: Sequence[StartedCopy | StartedUse | Wait | Signal], kerne
             # its other users are checked
             continue
         if given.get(name) == "out":
-            reason = "a semaphore that the kernel hands on: what waits for it is in another kernel, which is not known"
+            reason = HANDED_ON()
         elif name in given or effect.semaphore.reference.role != "semaphore":
-            reason = "a semaphore that the kernel is given: what it counts at first is not known"
+            reason = GIVEN()
         else:
             continue
         yield Obligation(name, undecided(reason), source=effect.spot.source)
@@ -143,7 +170,7 @@ def _written_back(
             try:
                 found.append(_against_blocks(kernel, pair, copy, output))
             except Undecided as lost:
-                reason = f"whether what is copied from {operand.name} was written back depends on {lost}"
+                reason = WRITTEN_BACK(operand.name, lost)
                 found.append(Obligation(operand.name, undecided(reason), source=copy.spot.source))
     return found
 
@@ -164,7 +191,7 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: StartedCopy, output: Ope
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         where = [value(entry) for entry in element.place]
         who = f"program {at['first']} copies element {where} of {name}, of the block of {output.name}"
-        return f"{who} that program {at['second']} leaves: it may be written back at the same time"
+        return BLOCK_LEFT(who, at["second"])
 
     def of(order: Term) -> BodyClaim:
         condition = [*copy.spot.path, element.condition, order, other_block, *inside]
@@ -174,9 +201,9 @@ def _against_blocks(kernel: Kernel, pair: Beside, copy: StartedCopy, output: Ope
         )
 
     before, at_once = of(fold("<", writer, reader)), of(fold("==", fold("+", writer, ONE), reader))
-    open_ = {Verdict.REFUTED: f"{name} is read where a program before has written {output.name}: whether that is meant"}
+    open_ = {Verdict.REFUTED: READ_AFTER(name, output.name)}
     source = copy.spot.source
-    hint = "look at the alias: a program may read the block that it writes, and those of later programs"
+    hint = LOOK_AT_ALIAS()
     told = replace(at_once, claim=replace(at_once.claim, hint=lambda at, on: hint))
     race = about(name, told, source, f"whether a block of {output.name} is written back while it is read")
     return Obligation(
@@ -194,7 +221,7 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
     try:
         walk, done = walked(kernel)
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(f"what is in flight depends on {lost}"), source=kernel.source)
+        return Obligation(kernel.name, undecided(IN_FLIGHT(lost)), source=kernel.source)
     sure = next((p for p in walk.problems if p.sure), None)
     if sure is not None:
         return _refuted(kernel, sure)
@@ -203,7 +230,7 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
         if by_tables is not None:
             return _refuted(kernel, *by_tables)
     if walk.problems or not done:
-        return _open(kernel, walk, "too many programs to walk, and what one leaves in flight the next goes on with")
+        return _open(kernel, walk, TOO_MANY())
     return proved
 
 
@@ -228,7 +255,7 @@ def _refuted(kernel: Kernel, problem: FlightProblem, entries: Mapping[str, int] 
     """entries: of tables, which it needs."""
     point = {"program": problem.program, "iteration": problem.iteration, "element": problem.element, READS: entries}
     shown = {name: place for name, place in point.items() if place}
-    what = problem.what if problem.what.startswith(problem.subject) else f"the body {problem.what}"
+    what = problem.what if problem.what.startswith(problem.subject) else OF_BODY(problem.what)
     claim = Settled(Verdict.REFUTED, what, problem.hint, "walk", shown)
     tables = tuple(dict.fromkeys(entry.partition("[")[0] for entry in entries))
     source = problem.spot.source

@@ -25,11 +25,18 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.index_map import Index
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
+
+NO_MULTIPLE = Template(
+    "pallas.element_alignment_no_multiple",
+    "{where}: dimension {dimension} starts at {place}, which is no multiple of the tile's {tile}",
+)
+
 
 TARGET = True
 
@@ -62,7 +69,7 @@ def _of(kernel: Kernel, operand: Operand, target: KernelTarget) -> Iterator[Obli
         place = m.place(at["program"], at.get("reads", ()), on)
         d, tile = next((d, tile) for d, tile in tiles if place[d] % tile)
         who = f"{operand.name} at program {at['program']}"
-        return f"{who}: dimension {d} starts at {place[d]}, which is no multiple of the tile's {tile}"
+        return NO_MULTIPLE(who, d, place[d], tile)
 
     points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     consistency = consistent(kernel, operand, [("program", reads)])

@@ -17,12 +17,16 @@ Limits: A grid that only the running program knows has a condition, `--where`.
 from __future__ import annotations
 
 from layoutproof.core.claim import Claim, Formula, Or, SizeCondition
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import surely_less
 from layoutproof.core.term import Term, size_term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule
+
+NO_PROGRAM = Template("pallas.grid_positive_no_program", "{dimension} has {extent} programs")
+
 
 TARGET = False
 HINT = "look at what the grid divides: pl.cdiv rounds up where // gives 0"
@@ -44,4 +48,4 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 
 def _said(kernel: Kernel, k: int, extent: int) -> str:
-    return f"{kernel.dimension(k)} has {extent} programs"
+    return NO_PROGRAM(kernel.dimension(k), extent)

@@ -32,6 +32,7 @@ from layoutproof.core.budget import budget
 from layoutproof.core.claim import And, At, Claim, Formula, Outside, PlacePredicate
 from layoutproof.core.errors import BudgetExceeded, Undecided
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.operations import CONDITIONS
 from layoutproof.core.result import Point
@@ -41,6 +42,12 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
 from layoutproof.pallas.body_memory import program_ids
+
+PAST_INT32 = Template(
+    "pallas.index_int32_past_int32", "{operand} at program {program}: {text} is {value}, and int32 ends at {limit}"
+)
+WRAPS = Template("pallas.index_int32_wraps", "{what}: int{bits} ends at {limit}, and it goes on with {left}")
+
 
 TARGET = False
 BITS, LIMIT = 32, 1 << 31
@@ -82,7 +89,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def explain(at: Point, on: Numbers) -> str:
         values = m.place(at["program"], at.get("reads", ()), on)
         text, value = next((t, v) for t, v in zip(map(str, distinct), values, strict=True) if not -LIMIT <= v < LIMIT)
-        return f"{operand.name} at program {at['program']}: {text} is {value}, and int32 ends at {LIMIT - 1}"
+        return PAST_INT32(operand.name, at["program"], text, value, LIMIT - 1)
 
     points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})
     outside = Outside(At(inside, "program", reads), (2 * LIMIT,) * len(distinct))
@@ -144,7 +151,7 @@ def _wraps(
         number = value(term)
         left = (number + limit) % (2 * limit) - limit
         what = f"the body computes {program_ids(kernel, rebuilt(term, _converted))}, which is {number}"
-        return f"{what}: int{bits} ends at {limit - 1}, and it goes on with {left}"
+        return WRAPS(what, bits, limit - 1, left)
 
     place = [Term("name", name) for name in elements]
     found = asked(kernel, body, [*spot.path, outside], spot.loops, elements, explain, [term], place=place)

@@ -55,6 +55,7 @@ from layoutproof.bodies.values import Lost
 from layoutproof.bodies.walk import Answer, BodyWalk, Origin
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import TRUE, all_of, any_of, negation
+from layoutproof.core.message import Template, message_of, restated
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.space import Space
@@ -79,6 +80,38 @@ from layoutproof.pallas.body_memory import (
 )
 from layoutproof.pallas.device_problems import read_of_devices, written_on_devices
 from layoutproof.pallas.thread_problems import reads_of_threads
+
+FIX_HAPPEN = Template(
+    "pallas.initialised_fix_happen",
+    "let the store into {reference}{lines} happen under pl.when({condition}), and not under {said}",
+)
+SUBCORES = Template(
+    "pallas.initialised_subcores", "reads element {element} of {name}, which no subcore of the core has written"
+)
+OTHER_SUBCORES = Template(
+    "pallas.initialised_other_subcores",
+    "what other subcores have written before the barriers is not known to be all of it",
+)
+WHETHER = Template("pallas.initialised_whether", "whether {name} is written before it is read: {why}")
+VIEW = Template("pallas.initialised_view", "a view of {reference} in another element type")
+NO_REPLAY = Template(
+    "pallas.initialised_no_replay", "it is not at first, and no replay shows that anything is stored of it"
+)
+NOT_ALL = Template("pallas.initialised_not_all", "it is not all written, and a copy may take more than is used")
+DEPENDS = Template("pallas.initialised_depends", "depends on what {tables} holds; nothing is assumed of it")
+UNWRITTEN = Template("pallas.initialised_unwritten", "the body reads {shown}, which nothing has written {since}")
+LOOK_AT_INPUT = Template("pallas.initialised_look_at_input", "look at what reads {name}: the values are in the input")
+LOOK_AT_COPIES = Template(
+    "pallas.initialised_look_at_copies", "look at the {parts}, {element} is not; at its slot, its rows, or its program"
+)
+LOOK_AT_STORES = Template(
+    "pallas.initialised_look_at_stores",
+    "look at the stores into {name}{lines}: none of them has filled {element} by then",
+)
+LOOK_AT_NOTHING = Template(
+    "pallas.initialised_look_at_nothing", "look at where {name} is to be filled: nothing stores into it"
+)
+
 
 TARGET = False
 BODY = True
@@ -125,7 +158,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
             else:
                 one = _load(kernel, body, states, deciding, load, worst is Verdict.PROVED)
         except (Undecided, RecursionError) as reason:
-            one = _open(load, str(reason))
+            one = _open(load, message_of(reason))
         if _verdict(one) is not Verdict.PROVED and _read(load).reference.name in body.beyond:
             return _open(load, "something that is not modelled may write it")
         if _verdict(one) is Verdict.UNKNOWN and not shared:
@@ -198,12 +231,12 @@ def _of_core(kernel: Kernel, body: Body, states: States, deciding: Deciding, loa
             before.append(store)
 
     def explain(at: Point, on: Numbers) -> str:
-        return f"reads element {list(at['element'])} of {name}, which no subcore of the core has written"
+        return SUBCORES(list(at["element"]), name)
 
     sure = unstored(kernel, body, visit, before, True, explain)
     if not sure.lost and deciding.proves(sure):
         return Obligation(name, Settled(Verdict.PROVED, by=deciding.names()), source=load.spot.source)
-    open_ = _open(load, "what other subcores have written before the barriers is not known to be all of it")
+    open_ = _open(load, OTHER_SUBCORES())
     if listed:
         return open_
     can = unstored(kernel, body, visit, every, False, explain)
@@ -238,7 +271,7 @@ def _read(load: Access | StartedCopy) -> View:
 
 def _open(load: Access | StartedCopy, why: str) -> Obligation:
     name = _read(load).reference.name
-    return Obligation(name, undecided(f"whether {name} is written before it is read: {why}"), source=load.spot.source)
+    return Obligation(name, undecided(WHETHER(name, why)), source=load.spot.source)
 
 
 def reads_unwritten(states: States, load: Access | StartedCopy) -> tuple[BodyClaim | None, bool] | None:
@@ -272,7 +305,7 @@ def _load(
     reference = _read(load).reference
     asked = reads_unwritten(states, load)
     if asked is None:
-        return _open(load, f"a view of {reference.name} in another element type")
+        return _open(load, VIEW(reference.name))
     claim, proved = asked
     kept = isinstance(load, Access) and load.kind == "read"
     if not proved and isinstance(load, Access) and kept:
@@ -300,13 +333,13 @@ def _load(
                 and kept
                 and not (walk.decides(load, program) or _matters(kernel, body, load, walk, program))
             ):
-                return _open(load, "it is not at first, and no replay shows that anything is stored of it")
+                return _open(load, NO_REPLAY())
             if isinstance(load, StartedCopy) and not _handed_out(kernel, load):
-                return _open(load, "it is not all written, and a copy may take more than is used")
+                return _open(load, NOT_ALL())
             needed = entries_needed(loads, partial(BodyWalk, kernel, body, unwritten=True, alone=walk.alone), tables)
             open_ = unbounded(kernel, claim)
             if open_ and needed:
-                return _open(load, f"depends on what {' and '.join(open_)} holds; nothing is assumed of it")
+                return _open(load, DEPENDS(" and ".join(open_)))
             return _refuted(kernel, load, origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
 
@@ -484,11 +517,12 @@ def _refuted(
     operand = operand_of(kernel, reference)
     aliased = operand is not None and any(kernel.outputs[b] is operand for _, b in kernel.aliases)
     why = {"out": "in this visit to its block", "fresh": "since it was allocated"}.get(reference.role, "before")
-    reason = f"the body reads {shown}, which nothing has written {why}"
+    reason: str = UNWRITTEN(shown, why)
     if alone:
-        reason += "; another core may have run the programs before, which differ in a parallel dimension"
+        more = "; another core may have run the programs before, which differ in a parallel dimension"
+        reason = restated(f"{reason}{more}", reason)
     if aliased:
-        reason += "; a window that shares its buffer with an input is not filled from it"
+        reason = restated(f"{reason}; a window that shares its buffer with an input is not filled from it", reason)
     found: dict[str, Any] = {"program": origin.reader or origin.program, "element": origin.element}
     within = _iteration(spot, origin)
     if within:
@@ -511,15 +545,15 @@ def _iteration(spot: Spot, origin: Origin) -> tuple[int, ...]:
 def _hint(kernel: Kernel, load: Access | StartedCopy, origin: Origin, aliased: bool) -> str:
     name = _read(load).reference.name
     if aliased:
-        return f"look at what reads {name}: the values are in the input"
+        return LOOK_AT_INPUT(name)
     into = [e for e in kernel.body.effects if isinstance(e, StartedCopy) and e.target.reference.name == name]
     if into:
         parts = f"copies into {name}{_lines(into)}: what they fill is not what is read"
-        return f"look at the {parts}, {list(origin.element)} is not; at its slot, its rows, or its program"
+        return LOOK_AT_COPIES(parts, list(origin.element))
     stores = [e for e in _writes(kernel.body, name) if e is not load]
     if stores:
-        return f"look at the stores into {name}{_lines(stores)}: none of them has filled {list(origin.element)} by then"
-    return f"look at where {name} is to be filled: nothing stores into it"
+        return LOOK_AT_STORES(name, _lines(stores), list(origin.element))
+    return LOOK_AT_NOTHING(name)
 
 
 def _lines(effects: Sequence[Access | StartedCopy]) -> str:
@@ -554,10 +588,10 @@ def _fixes(kernel: Kernel, load: Access | StartedCopy, alone: bool) -> Iterator[
             if not store.spot.path or not axes:
                 continue
             first = first_of(kernel, axes)
-            words = f"let the store into {reference.name}{_lines([store])} happen under pl.when({first}), and not "
+            words = FIX_HAPPEN(reference.name, _lines([store]), first, old)
             alike = [s.spot.number for s in stores if [*map(id, s.spot.path)] == [*map(id, store.spot.path)]]
             doubt = "" if _is_number(store) else "what it stores then is of another step"
-            yield KernelFix(f"{words}under {old}", guarded(kernel, alike, store.spot.path, after), doubt)
+            yield KernelFix(words, guarded(kernel, alike, store.spot.path, after), doubt)
     if alone:
         parallel = tuple(k for k in kernel.parallel() if kernel.grid[k] != 1)
         doubt = LEFT if reference.role == "scratch" else ""

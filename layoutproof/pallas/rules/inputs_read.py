@@ -33,6 +33,7 @@ from typing import Any
 from layoutproof.core.claim import And, At, Claim, Formula, PlacePredicate, SizeCondition, Uncovered
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import Template, message_of
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div, surely_less
@@ -43,6 +44,15 @@ from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
 from layoutproof.pallas.body_reads import FEWEST, read_by_body
+
+ELEMENT = Template("pallas.inputs_read_element", "no program reads {operand}{element}")
+TAIL = Template(
+    "pallas.inputs_read_tail", "no program reads {tail}, what is left behind its {many} whole block{plural}"
+)
+LOOK_AT_MAP = Template(
+    "pallas.inputs_read_look_at_map", "look at what the index map of {operand} returns in dimension {dimension}: {term}"
+)
+
 
 TARGET = False
 CHOICES = frozenset({"select", "min", "max"})
@@ -77,7 +87,7 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
         return {"element": tuple(int(b.start(v, on)) if b.kind == "blocked" else v for v, b in pairs)}
 
     def explain(at: Point, on: Numbers) -> str:
-        return f"no program reads {operand.name}{list(first(at, on)['element'])}"
+        return ELEMENT(operand.name, list(first(at, on)["element"]))
 
     claim = Claim({named: m.range}, Uncovered(m, named), explain, shown=first)
     graver = tuple(_tails(kernel, operand))
@@ -94,7 +104,7 @@ def _tails(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         try:
             found = _tail(kernel, operand, d, others)
         except Undecided as reason:
-            found = Obligation(operand.name, undecided(str(reason)), source=operand.source)
+            found = Obligation(operand.name, undecided(message_of(reason)), source=operand.source)
         if found is not None:
             yield found
 
@@ -145,7 +155,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
     def explain(at: Point, on: Numbers) -> str:
         start, many = first(at, on)["element"][d], int(on.size(whole))
         tail = f"elements {start}:{on.size(extent)} of dimension {d} of {operand.name}"
-        return f"no program reads {tail}, what is left behind its {many} whole block{'s' if many > 1 else ''}"
+        return TAIL(tail, many, "s" if many > 1 else "")
 
     beside = [Claim({"tile": tiles.range}, Uncovered(tiles, "tile"))]
     beside += [_no_other(kernel, other, d, whole * size, extent) for other in others]
@@ -157,7 +167,7 @@ def _tail(kernel: Kernel, operand: Operand, d: int, others: list[Operand]) -> Ob
             {"tail": after.range},
             And((unread, *some)) if some else unread,
             explain,
-            hint=lambda at, on: f"look at what the index map of {operand.name} returns in dimension {d}: {term}",
+            hint=lambda at, on: LOOK_AT_MAP(operand.name, d, term),
             shown=first,
             provided=tuple(beside),
         ),

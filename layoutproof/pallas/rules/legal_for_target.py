@@ -18,8 +18,14 @@ Limits: No rule refuses it; only the compiler can say that it takes it (`compile
 
 from __future__ import annotations
 
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, by_rule
+
+NO_RULE = Template(
+    "pallas.legal_for_target_no_rule", "no rule measured on {compiler} refuses it; body and spills not looked at"
+)
+
 
 TARGET = True
 
@@ -30,6 +36,6 @@ WITH = ("block_shape", "element_alignment", "memory_budget")
 def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     """One, or one per refusal."""
     refused = target.refuses_kernel(kernel)
-    figures = {"proved": f"no rule measured on {target.compiler} refuses it; body and spills not looked at"}
+    figures = {"proved": NO_RULE(target.compiler)}
     held = Obligation(kernel.name, by_rule(""), figures=figures)
     return tuple(Obligation(kernel.name, by_rule(why)) for why in refused) or (held,)

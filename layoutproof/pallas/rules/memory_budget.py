@@ -27,11 +27,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from layoutproof.core.finding import NOT_ASKED
+from layoutproof.core.message import Template
 from layoutproof.core.result import Counterexample
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget, MemoryUse
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.memory_needed import memory_needed, refused_for
+
+AROUND = Template(
+    "pallas.memory_budget_around", "{not_asked}the call around it counts its buffers, in its own memory_budget"
+)
+EXACTLY = Template("pallas.memory_budget_exactly", "{memory}; exactly {said}, by {by}")
+OVER = Template("pallas.memory_budget_over", "{memory}: {used}; the limit is {source}; {largest}")
+REFUSED = Template("pallas.memory_budget_refused", "{said}; {by} refuses the kernel for its {memory}")
+LESS_MAY_DO = Template(
+    "pallas.memory_budget_less_may_do",
+    "{said}; but {why}: {least} bytes may do, and only the compiler can say (kernels --compile)",
+)
+PLATFORM = Template("pallas.memory_budget_platform", "of the memory of {platform} nothing is known")
+
 
 TARGET = True
 HINT = "look at the largest of them: smaller blocks need less"
@@ -42,7 +56,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     memories = memory_needed(kernel, target)
     if kernel.pipeline == "emit_pipeline" and all(m.used <= m.capacity for m in memories):
         # its limit is that of the call around it, and so is all else that lies there
-        why = f"{NOT_ASKED}the call around it counts its buffers, in its own memory_budget"
+        why = AROUND(NOT_ASKED)
         return (Obligation(kernel.name, undecided(why), severity="info"),) if memories else ()
     found = []
     for memory in memories:
@@ -52,7 +66,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         answer = target.answered(kernel) if memory.name == "VMEM" else None
         if memory.used <= memory.limit:
             exact = answer is not None and answer.said
-            figures["proved"] = f"{memory}; exactly {answer.said}, by {answer.by}" if answer and exact else str(memory)
+            figures["proved"] = EXACTLY(memory, answer.said, answer.by) if answer and exact else str(memory)
         elif answer is not None and not answer.refused and not answer.unknown:
             figures["proved"] = f"the compiler takes the kernel{f': {answer.said}' if answer.said else ''}"
         decided = _decided(memory, answer)
@@ -66,21 +80,19 @@ def _decided(memory: MemoryUse, answer: CompilerAnswer | None) -> Settled:
     if answer is not None and not answer.refused and not answer.unknown:
         return by_rule("", by=answer.by)
     largest = ", ".join(f"{what}: {size}" for what, size in sorted(memory.parts, key=lambda part: -part[1])[:4])
-    said = f"{memory.name}: {memory}; the limit is {memory.limit_from}; {largest}"
+    said = OVER(memory.name, memory, memory.limit_from, largest)
     if memory.least > memory.limit:
         least = f"; at the least {memory.least}" if memory.spared else ""
         return by_rule(said + least, HINT)
     if answer is not None and refused_for(memory, answer):
-        return by_rule(f"{said}; {answer.by} refuses the kernel for its {memory.name}", HINT, by=answer.by)
+        return by_rule(REFUSED(said, answer.by, memory.name), HINT, by=answer.by)
     why = "; ".join(dict.fromkeys(each for each, _ in memory.spared))
-    return undecided(
-        f"{said}; but {why}: {memory.least} bytes may do, and only the compiler can say (kernels --compile)"
-    )
+    return undecided(LESS_MAY_DO(said, why, memory.least))
 
 
 def unasked(kernel: Kernel) -> Settled:
     """Where the target says nothing of memory."""
-    return undecided(f"of the memory of {kernel.platform} nothing is known")
+    return undecided(PLATFORM(kernel.platform))
 
 
 def _fixes(kernel: Kernel, memory: MemoryUse) -> Callable[[Counterexample], Iterator[KernelFix]]:

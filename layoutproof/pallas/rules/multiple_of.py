@@ -23,12 +23,19 @@ from layoutproof.bodies.effects import Body, Spot
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import MOST_PIECES, about
+
+GIVEN = Template("pallas.multiple_of_given", "what pl.multiple_of(.., {by}) is given")
+WRONG = Template("pallas.multiple_of_wrong", "pl.multiple_of(.., {by}) is said of {wrong}, which {by} does not divide")
+DEPENDS = Template("pallas.multiple_of_depends", "{what} depends on {lost}")
+LOOK = Template("pallas.multiple_of_look", "look at what makes the number: {held}")
+
 
 TARGET = False
 BODY = True
@@ -58,7 +65,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 
 def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]], by: int) -> Obligation:
     spot = members[0][1]
-    what = f"what pl.multiple_of(.., {by}) is given"
+    what = GIVEN(by)
     if by < 1:
         return Obligation(kernel.name, undecided(f"a multiple of {by}"), source=spot.source)
     numbers = [number for number, _ in members if _missed(number, by) is not FALSE]
@@ -67,18 +74,18 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
         wrong = next((n for n in map(value, numbers) if n % by), 0)
-        return f"pl.multiple_of(.., {by}) is said of {wrong}, which {by} does not divide"
+        return WRONG(by, wrong)
 
     missed = any_of([_missed(number, by) for number in numbers])
     try:
         found = asked(kernel, body, [*spot.path, missed], spot.loops, explain=explain, extra=numbers)
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=spot.source)
+        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=spot.source)
 
     def hint(point: Point, on: Numbers) -> str:
         true = gcd(by, *(int(found.value(number, point, on)) for number in numbers))
         held = f"here pl.multiple_of(.., {true}) would hold" if true > 1 else "nothing divides it"
-        return f"look at what makes the number: {held}"
+        return LOOK(held)
 
     claim: Claim = replace(found.claim, hint=hint)
     return about(kernel.name, replace(found, claim=claim), spot.source, what)

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layoutproof.core.claim import Claim, Uncovered
+from layoutproof.core.message import Template, restated
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.kernel.fixes import KernelFix, uncovered
@@ -35,6 +36,13 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
 from layoutproof.pallas.segments import covering, left_out
+
+UNWRITTEN = Template("pallas.outputs_covered_unwritten", "no program writes {operand}[{parts}] ({kind} {number})")
+LOOK = Template(
+    "pallas.outputs_covered_look",
+    "look at the grid ({grid}), and at what the index map of {operand} returns, ({terms})",
+)
+
 
 TARGET = False
 
@@ -56,7 +64,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     empty = left_out(kernel, operand) if Verdict.PROVED in open_ else ""
     if empty:
         depends, _, _ = open_[Verdict.PROVED].partition("; ")
-        open_ = {Verdict.PROVED: f"{depends}: {empty}"}
+        open_ = {Verdict.PROVED: restated(f"{depends}: {empty}", empty, which=depends)}
     named = "element" if any(b.kind in ("element", "bounded") for b in operand.block) else "block"
 
     def hole(at: Point, on: Numbers) -> str:
@@ -67,7 +75,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
                 continue
             start = block.start(entry, on)
             parts.append(f"{start}:{min(start + on.size(block.size), on.size(operand.dims[k]))}")
-        return f"no program writes {operand.name}[{', '.join(parts)}] ({named} {at[named]})"
+        return UNWRITTEN(operand.name, ", ".join(parts), named, at[named])
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
         for dimension in range(len(operand.dims)):
@@ -76,7 +84,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def hint(at: Point, on: Numbers) -> str:
         terms = ", ".join(map(str, operand.index))
         grid = ", ".join(map(str, kernel.grid))
-        return f"look at the grid ({grid}), and at what the index map of {operand.name} returns, ({terms})"
+        return LOOK(grid, operand.name, terms)
 
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"

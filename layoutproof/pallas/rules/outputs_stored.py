@@ -34,6 +34,7 @@ from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
@@ -48,6 +49,37 @@ from layoutproof.pallas.device_problems import stored_of_devices
 from layoutproof.pallas.points import READS
 from layoutproof.pallas.thread_problems import stored_by_threads
 from layoutproof.solvers.decide import decide
+
+FIX_LAST_STEP = Template(
+    "pallas.outputs_stored_fix_last_step",
+    "the last step of a visit is {step}: let the store{at} happen then, and not where {said}",
+)
+FILLED = Template("pallas.outputs_stored_filled", "whether all of it is filled is not known: {elsewhere}")
+DEPENDS = Template("pallas.outputs_stored_depends", "which elements of {operand} are stored depends on {doubts}")
+WAITED_FOR = Template(
+    "pallas.outputs_stored_waited_for", "the copy that is waited for{line} started in another kernel, and may fill it"
+)
+STARTED = Template(
+    "pallas.outputs_stored_started", "the copy that is started{line} moves it until another kernel has waited for it"
+)
+KEPT = Template("pallas.outputs_stored_kept", ": it is {shared} where nothing is stored, and {elsewhere}")
+NEVER = Template("pallas.outputs_stored_never", "the body never stores into {name}{beside}")
+NO_COPY = Template("pallas.outputs_stored_no_copy", "no program copies to {what}{by}{beside}")
+NO_STORE = Template("pallas.outputs_stored_no_store", "no program of the visit of program {program} stores {what}{by}")
+LOOK_AT_OUTPUT = Template(
+    "pallas.outputs_stored_look_at_output",
+    "look at what becomes of {operand}: every visit of a block has to store into it",
+)
+LOOK_AT_COPIES = Template(
+    "pallas.outputs_stored_look_at_copies",
+    "look at where the copies end: pl.cdiv(size, step) steps take all, with the rest at the end",
+)
+LOOK_AT_GUARD = Template("pallas.outputs_stored_look_at_guard", "look at the guard: {guards}")
+LOOK_AT_ALL = Template(
+    "pallas.outputs_stored_look_at_all",
+    "look at the guards, slices and masks of the stores: together they have to leave nothing of a window out",
+)
+
 
 TARGET = False
 BODY = True
@@ -89,7 +121,7 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
     severity = "info" if not operand.live or (kept and elsewhere) else "warning" if kept else "error"
     source = next((s.source for s in reversed(stores) if s.source), kernel.source)
-    beside = f": it is {shared[0].name} where nothing is stored, and {elsewhere}" if kept and elsewhere else ""
+    beside = KEPT(shared[0].name, elsewhere) if kept and elsewhere else ""
     asked = _UnstoredOutput(kernel, body, operand, visit, stores, beside)
     sure = unstored(kernel, body, visit, stores, True, asked.explain, asked.shown)
     doubts = [*sure.lost, *(f"{what}, which is not modelled ({at})" for what, at in body.unmodelled)]
@@ -103,10 +135,10 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         fixes=asked.fixes,
     )
     if elsewhere and operand.windowed:
-        return replace(found, leaves_open={Verdict.REFUTED: f"whether all of it is filled is not known: {elsewhere}"})
+        return replace(found, leaves_open={Verdict.REFUTED: FILLED(elsewhere)})
     if not doubts and visit.exact:
         return found
-    why = f"which elements of {operand.name} are stored depends on {' and '.join(doubts) or 'tables'}"
+    why = DEPENDS(operand.name, " and ".join(doubts) or "tables")
     found = replace(found, leaves_open={Verdict.REFUTED: why, Verdict.UNKNOWN: why})
     if body.unmodelled:
         return found
@@ -190,10 +222,10 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
         role = "" if isinstance(effect, Access | Freed | Committed) else given.get(effect.semaphore.reference.name, "")
         line = _at(effect.spot.source)
         if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
-            return f"the copy that is waited for{line} started in another kernel, and may fill it"
+            return WAITED_FOR(line)
         ends = [effect.source, effect.target] if role and isinstance(effect, StartedCopy) else []
         if any(view.reference.name in names for view in ends):
-            return f"the copy that is started{line} moves it until another kernel has waited for it"
+            return STARTED(line)
     return ""
 
 
@@ -228,26 +260,26 @@ class _UnstoredOutput:
         """No program stores it."""
         name, element = self.operand.name, list(self._element(at, on))
         if not self.stores:
-            return f"the body never stores into {name}{self.beside}"
+            return NEVER(name, self.beside)
         what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
         lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in self.stores if store.source))
         by = f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
         if not self.visit.programs:
-            return f"no program copies to {what}{by}{self.beside}"
-        return f"no program of the visit of program {tuple(at['program'])} stores {what}{by}"
+            return NO_COPY(what, by, self.beside)
+        return NO_STORE(tuple(at["program"]), what, by)
 
     def hint(self, at: Point, on: Numbers) -> str:
         """Where to look."""
         if self.beside:
             return ""
         if not self.stores:
-            return f"look at what becomes of {self.operand.name}: every visit of a block has to store into it"
+            return LOOK_AT_OUTPUT(self.operand.name)
         if not self.visit.programs:
-            return "look at where the copies end: pl.cdiv(size, step) steps take all, with the rest at the end"
+            return LOOK_AT_COPIES()
         guards = self._guards(at)
         if guards:
-            return f"look at the guard: {guards}"
-        return "look at the guards, slices and masks of the stores: together they have to leave nothing of a window out"
+            return LOOK_AT_GUARD(guards)
+        return LOOK_AT_ALL()
 
     def fixes(self, at: Mapping[str, int]) -> Iterator[KernelFix]:
         """A store that is meant for the last step of a visit, at a step that does not come."""
@@ -265,8 +297,7 @@ class _UnstoredOutput:
             numbers = [e.spot.number for e in self.body.effects if any(c is guard for c in e.spot.path)]
             after = Term("==", Term("name", name), Term("int", last))
             step = program_ids(self.kernel, after)
-            words = f"the last step of a visit is {step}: let the store{_at(store.source)} happen "
-            words += f"then, and not where {program_ids(self.kernel, guard)}"
+            words = FIX_LAST_STEP(step, _at(store.source), program_ids(self.kernel, guard))
             doubt = "whether the last step is the one that is meant is not known"
             yield KernelFix(words, guarded(self.kernel, numbers, [guard], [after]), doubt)
 

@@ -20,8 +20,14 @@ Limits: The order of dimensions only; whether programs collide is `parallel_writ
 
 from __future__ import annotations
 
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+
+AFTER_SEQUENTIAL = Template(
+    "pallas.parallel_prefix_after_sequential", "{dimension} is parallel and comes after the sequential {before}"
+)
+
 
 TARGET = False
 HINT = "look at the order of the grid: parallel dimensions come first"
@@ -38,7 +44,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     late_parallel = ""
     if late:
         before = kernel.dimension(sequential[0]).removeprefix("grid ")
-        late_parallel = f"{kernel.dimension(late[0])} is parallel and comes after the sequential {before}"
+        late_parallel = AFTER_SEQUENTIAL(kernel.dimension(late[0]), before)
     return (Obligation("grid", by_rule(late_parallel, HINT)),)
 
 

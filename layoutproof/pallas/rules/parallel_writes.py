@@ -26,12 +26,23 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Equal, Formula, LexLess, PlacePredicate
 from layoutproof.core.index_map import Index
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers, Numeral
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.kernel.fixes import KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
+
+NOT_PARALLEL = Template(
+    "pallas.parallel_writes_not_parallel", "no dimension of the grid runs in parallel on a TPU{more}"
+)
+BOTH_WRITE = Template(
+    "pallas.parallel_writes_both_write",
+    "{operand}: programs {programs} may run at the same time, and both write {written} {place}",
+)
+LOOK = Template("pallas.parallel_writes_look", "look at {dimension}, which does not choose the block of {operand}{who}")
+
 
 TARGET = False
 
@@ -51,7 +62,7 @@ def unasked(kernel: Kernel) -> Settled:
     if kernel.parallel():
         return undecided("no output has windows")
     more = "; on a GPU all do: ask for a target that is one, triton or mosaic_gpu" if kernel.plain else ""
-    return undecided(f"no dimension of the grid runs in parallel on a TPU{more}")
+    return undecided(NOT_PARALLEL(more))
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
@@ -72,7 +83,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def explain(at: Point, on: Numbers) -> str:
         place = m.place(at["first"], at.get("first_at", ()), on)
         pair = f"({', '.join(m.domain.names)}) = {at['first']} and {at['second']}"
-        return f"{operand.name}: programs {pair} may run at the same time, and both write {written} {place}"
+        return BOTH_WRITE(operand.name, pair, written, place)
 
     def differ(at: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         return tuple(d for d, a, b in zip(dims, at["first"], at["second"], strict=True) if a != b)
@@ -86,7 +97,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def hint(at: Point, on: Numbers) -> str:
         k = differ(at)[0]
         who = ": vmap made it parallel, so batch outside of the call" if k in kernel.vmapped else ""
-        return f"look at {kernel.dimension(k)}, which does not choose the block of {operand.name}{who}"
+        return LOOK(kernel.dimension(k), operand.name, who)
 
     severity = "error" if operand.live else "info"
     claim = Claim(points, And(parts), explain, hint=hint)

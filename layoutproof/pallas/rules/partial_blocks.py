@@ -24,11 +24,15 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, PlacePredicate
 from layoutproof.core.index_map import Index
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map
+
+PARTIAL = Template("pallas.partial_blocks_partial", "{operand} at program {program}: the array has only {elements}")
+
 
 TARGET = False
 
@@ -69,7 +73,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             if start < 0 or extent < start + size:
                 there = max(0, min(extent, start + size) - max(0, start))
                 said.append(f"{there} of the block's {size} elements in dimension {d}")
-        return f"{operand.name} at program {at['program']}: the array has only {' and '.join(said)}"
+        return PARTIAL(operand.name, at["program"], " and ".join(said))
 
     figures = {f"mask{d}": _mask(operand, d) for d in dims if not _divides(operand, d)}
     points = {"program": m.domain} | ({"reads": m.replicas} if reads else {})

@@ -31,6 +31,7 @@ from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Differ, Equal, Formula, LexLess
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
 from layoutproof.core.space import Space
@@ -39,6 +40,16 @@ from layoutproof.kernel.fixes import KernelFix, innermost
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, program_map, terms_map
+
+LEFT = Template(
+    "pallas.revisits_left",
+    "{operand}: block {block} is visited by program {first}, left for block {other} at {between}, and visited "
+    "again at {last}",
+)
+LOOK = Template(
+    "pallas.revisits_look", "look at the order of the grid's dimensions, and at what chooses the block of {operand}"
+)
+
 
 TARGET = False
 
@@ -77,10 +88,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     def explain(point: Point, on: Numbers) -> str:
         block = m.place(point["first"], point.get("first_reads", ()), on)
         other = m.place(point["between"], point.get("between_reads", ()), on)
-        return (
-            f"{operand.name}: block {block} is visited by program {point['first']}, left for block {other} at "
-            f"{point['between']}, and visited again at {point['last']}"
-        )
+        return LEFT(operand.name, block, point["first"], other, point["between"], point["last"])
 
     def fixes(point: Counterexample) -> Iterator[KernelFix]:
         for k in range(max(moving, default=0)):
@@ -88,7 +96,7 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
                 yield from innermost(kernel, k, operand.name)
 
     def hint(point: Point, on: Numbers) -> str:
-        return f"look at the order of the grid's dimensions, and at what chooses the block of {operand.name}"
+        return LOOK(operand.name)
 
     claim = Claim(points, And(parts), explain, hint=hint, implied_by=leading_claim(kernel, operand))
     severity = "error" if operand.live else "info"

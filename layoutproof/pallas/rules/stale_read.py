@@ -31,12 +31,21 @@ from layoutproof.bodies.values import Value
 from layoutproof.bodies.walk import BodyWalk
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import fold, negation
+from layoutproof.core.message import Template, restated
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import ONE, ZERO, Term, every, reads
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled
 from layoutproof.pallas.body_memory import Deciding, named, program_ids, tables_at
 from layoutproof.pallas.points import READS
+
+ADDS = Template(
+    "pallas.stale_read_adds", "the body adds to {name}{element}, which only programs of other blocks have written"
+)
+LOOK = Template(
+    "pallas.stale_read_look", "look at where {name} is stored first: it has to be where each block begins, {which}"
+)
+
 
 TARGET = False
 BODY = True
@@ -164,11 +173,11 @@ def _of(kernel: Kernel, body: Body, load: Access, store: Access, begins: Sequenc
     before, _ = BodyWalk(kernel, body, tables, unwritten=True).loads(load, program, within, element)
     if not first or here is not True or before is not False:
         return None
-    reason = f"the body adds to {name}{list(element)}, which only programs of other blocks have written"
+    reason = ADDS(name, list(element))
     shown: dict[str, Any] = {"program": program, "element": element}
     shown |= {READS: tables.taken} if tables.taken else {}
     which = program_ids(kernel, begins[0]) if begins[0].op == "==" else "where the table changes"
-    hint = f"look at where {name} is stored first: it has to be where each block begins, {which}"
+    hint = LOOK(name, which)
     settled = Settled(Verdict.REFUTED, reason, hint, deciding.names(), shown)
     return Obligation(name, settled, severity="warning", source=source)
 
@@ -194,4 +203,5 @@ def _of_sizes(kernel: Kernel, name: str, sizes: Mapping[str, int]) -> Obligation
         return None
     said = ", ".join(f"{size} = {number}" for size, number in sizes.items())
     shown = {"sizes": dict(sizes), **one.claim.counterexample}
-    return replace(one, claim=replace(one.claim, reason=f"with {said}: {one.claim.reason}", counterexample=shown))
+    told = restated(f"with {said}: {one.claim.reason}", one.claim.reason, sizes=said)
+    return replace(one, claim=replace(one.claim, reason=told, counterexample=shown))

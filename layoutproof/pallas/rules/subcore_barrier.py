@@ -22,12 +22,22 @@ from layoutproof.bodies.claims import Beside, asked, beside, not_modelled
 from layoutproof.bodies.effects import Body, Spot
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import all_of, any_of, fold, negation
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import about
+
+WHETHER = Template("pallas.subcore_barrier_whether", "whether all subcores of a core come to a barrier")
+ONE_DOES_NOT = Template(
+    "pallas.subcore_barrier_one_does_not",
+    "subcore {first} comes to the barrier, and subcore {second} of its core does not",
+)
+DEPENDS = Template("pallas.subcore_barrier_depends", "{what} depends on {lost}")
+ANOTHER = Template("pallas.subcore_barrier_another", "{what}: another barrier under a condition may stand for it")
+
 
 TARGET = False
 BODY = True
@@ -50,7 +60,7 @@ def _held(kernel: Kernel) -> Iterator[Due]:
 
 
 def _reached(kernel: Kernel, pair: Beside, barrier: Spot, many: int) -> Obligation:
-    what = "whether all subcores of a core come to a barrier"
+    what = WHETHER()
     core, subcore = (Term("name", name) for name in kernel.grid_names[:2])
     own = [Term("name", loop.name) for loop in barrier.loops]
     # of a loop that a condition ends its condition is on the path
@@ -60,7 +70,7 @@ def _reached(kernel: Kernel, pair: Beside, barrier: Spot, many: int) -> Obligati
     comes = all_of([*barrier.path, *ends])
 
     def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
-        return f"subcore {at['first']} comes to the barrier, and subcore {at['second']} of its core does not"
+        return ONE_DOES_NOT(at["first"], at["second"])
 
     try:
         found = asked(
@@ -78,11 +88,11 @@ def _reached(kernel: Kernel, pair: Beside, barrier: Spot, many: int) -> Obligati
             programs=pair.programs,
         )
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(f"{what} depends on {lost}"), source=barrier.source)
+        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=barrier.source)
     one = about(kernel.name, found, barrier.source, what)
     if many == 1 or one.leaves_open:
         return one
-    open_ = {Verdict.REFUTED: f"{what}: another barrier under a condition may stand for it"}
+    open_ = {Verdict.REFUTED: ANOTHER(what)}
     return Obligation(one.subject, one.claim, reads=one.reads, source=one.source, leaves_open=open_, tables=one.tables)
 
 

@@ -19,12 +19,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from layoutproof.core.claim import And, At, Claim, Outside
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
+
+RANK = Template("pallas.table_reads_rank", "{read} has {indices} indices, and the table {dimensions} dimensions")
+OUTSIDE = Template(
+    "pallas.table_reads_outside",
+    "{operand} at program {program}: reads {table} at {where}, and it has ({dims}) entries",
+)
+
 
 TARGET = False
 READS = True
@@ -49,13 +57,13 @@ def _read(kernel: Kernel, operand: Operand, read: Term) -> Obligation:
     table = kernel.table(read.args[0].args[0])
     m = terms_map(kernel, operand, read.args[1:])
     if len(table.dims) != len(read.args) - 1:
-        many = f"{read} has {len(read.args) - 1} indices, and the table {len(table.dims)} dimensions"
+        many = RANK(read, len(read.args) - 1, len(table.dims))
         return Obligation(operand.name, by_rule(many), source=operand.source)
 
     def explain(at: Point, on: Numbers) -> str:
         where = m.place(at["program"], at["reads"], on)
         dims = ", ".join(str(on.size(extent)) for extent in table.dims)
-        return f"{operand.name} at program {at['program']}: reads {table.name} at {where}, and it has ({dims}) entries"
+        return OUTSIDE(operand.name, at["program"], table.name, where, dims)
 
     outside = Outside(At(m, "program", "reads"), fixed(table.dims))
     consistency = consistent(kernel, operand, [("program", "reads")])

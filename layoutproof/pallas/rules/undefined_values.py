@@ -47,6 +47,7 @@ from layoutproof.bodies.touched import sizes_of
 from layoutproof.bodies.walk import Answer, BodyWalk, Origin
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import any_of, negation
+from layoutproof.core.message import Template, restated
 from layoutproof.core.numbers import INTS
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import Term, reads
@@ -67,6 +68,46 @@ from layoutproof.pallas.body_memory import (
 )
 from layoutproof.pallas.missed_masks import missed
 from layoutproof.pallas.thread_problems import defined_by_threads
+
+UNKNOWN = Template("pallas.undefined_values_unknown", "{what}: {why}")
+UNKNOWN_LONG = Template(
+    "pallas.undefined_values_unknown_long", "{what}: {why}; a replay is too long: allow more steps (--effort 10)"
+)
+PIPELINE_LEAVES = Template(
+    "pallas.undefined_values_pipeline_leaves",
+    "what the body of a pipeline leaves in {reference} may come from padding of its windows, and is used outside of "
+    "it: not followed",
+)
+WHETHER = Template("pallas.undefined_values_whether", "whether {reference} is defined")
+DEPENDS = Template("pallas.undefined_values_depends", "depends on what {tables} holds; nothing is assumed of it")
+FROM_OUTPUT = Template(
+    "pallas.undefined_values_from_output", "{operand}{where} is computed from {origin}: {held} (outputs_stored)"
+)
+FROM = Template("pallas.undefined_values_from", "{operand}{where} is computed from {origin}{missed}")
+MASKED_OUT = Template(
+    "pallas.undefined_values_masked_out", "element {element} of {reference}, which the mask of the load leaves out"
+)
+UNINITIALISED = Template(
+    "pallas.undefined_values_uninitialised", "element {element} of {reference}, which is uninitialised ({made})"
+)
+PADDING = Template(
+    "pallas.undefined_values_padding",
+    "padding of {operand}: dimension {dimension} ends at {extent}, and place {place} is read",
+)
+LOOK_AT_MASK = Template(
+    "pallas.undefined_values_look_at_mask",
+    "leave out by jnp.where, under the same condition, what the mask of the load leaves out",
+)
+LOOK_AT_STORE = Template(
+    "pallas.undefined_values_look_at_store",
+    "look at what {reference} is given: jnp.zeros, or store it before it is read",
+)
+LOOK_AT_PADDING = Template(
+    "pallas.undefined_values_look_at_padding",
+    "look at what is made of {reference} before its padding is left out by jnp.where",
+)
+COPIED = Template("pallas.undefined_values_copied", "element {element} of what is copied to {reference} is {origin}")
+
 
 TARGET = False
 BODY = True
@@ -120,11 +161,9 @@ def _handed_over(body: Body) -> Iterator[Obligation]:
             used.setdefault(effect.source.reference.name, effect.spot.source)
     for reference in body.references:
         if reference.name in stored and (reference.name in used or reference.role == "out"):
-            what = f"what the body of a pipeline leaves in {reference.name} may come from padding of its windows"
+            what = PIPELINE_LEAVES(reference.name)
             source = used.get(reference.name, "")
-            yield Obligation(
-                reference.name, undecided(f"{what}, and is used outside of it: not followed"), source=source
-            )
+            yield Obligation(reference.name, undecided(what), source=source)
 
 
 def _cut_short(copy: StartedCopy) -> bool:
@@ -135,7 +174,7 @@ def _cut_short(copy: StartedCopy) -> bool:
 
 
 def _what(reference: BodyReference) -> str:
-    return f"whether {reference.name} is defined"
+    return WHETHER(reference.name)
 
 
 def _window(
@@ -169,12 +208,12 @@ def _window(
             continue
         needed = entries_needed(left, partial(BodyWalk, kernel, body), tables)
         if open_ and needed:
-            what = f"depends on what {' and '.join(open_)} holds; nothing is assumed of it"
+            what = DEPENDS(" and ".join(open_))
             return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
         origin = _first(kernel, origin, left, walk)
         return _refuted(kernel, body, operand, program, element, origin, deciding, needed)
-    reason = f"{_what(reference)}: {why_unknown(states, claim, states.at_exit(reference))}"
-    reason += "; a replay is too long: allow more steps (--effort 10)" if walk.over else ""
+    why = why_unknown(states, claim, states.at_exit(reference))
+    reason = (UNKNOWN_LONG if walk.over else UNKNOWN)(_what(reference), why)
     return Obligation(reference.name, undecided(reason), source=operand.source)
 
 
@@ -212,9 +251,9 @@ def _refuted(
     if part:
         # not all of it is undefined: the read part and the stored part were not compared
         held = f"element {list(origin.element)} of {origin.reference.name}"
-        reason = f"{operand.name}{list(where)} is computed from {held}: {part} (outputs_stored)"
+        reason = FROM_OUTPUT(operand.name, list(where), held, part)
         return Obligation(operand.name, undecided(reason), source=source_of(origin, body) or operand.source)
-    reason = f"{operand.name}{list(where)} is computed from {_named(kernel, origin)}{_missed_words(kernel, origin)}"
+    reason = FROM(operand.name, list(where), _named(kernel, origin), _missed_words(kernel, origin))
     counterexample = {"program": program, "element": where, **needed}
     settled = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), counterexample)
     source = source_of(origin, body) or operand.source
@@ -235,10 +274,10 @@ def _global(kernel: Kernel, operand: Operand, program: Place, element: Place) ->
 def _named(kernel: Kernel, origin: Origin) -> str:
     """The padding that comes in, in words."""
     if origin.masked:
-        return f"element {list(origin.element)} of {origin.reference.name}, which the mask of the load leaves out"
+        return MASKED_OUT(list(origin.element), origin.reference.name)
     made = unfilled(kernel, origin.reference)
     if made:
-        return f"element {list(origin.element)} of {origin.reference.name}, which is uninitialised ({made})"
+        return UNINITIALISED(list(origin.element), origin.reference.name, made)
     operand = operand_of(kernel, origin.reference)
     shown = f"element {list(origin.element)} of the window of {origin.reference.name}"
     if operand is None:
@@ -247,7 +286,7 @@ def _named(kernel: Kernel, origin: Origin) -> str:
     if k is None:
         return f"{shown}, which is padding"
     place = _global(kernel, operand, origin.program, origin.element)[k]
-    return f"padding of {operand.name}: dimension {k} ends at {operand.dims[k]}, and place {place} is read"
+    return PADDING(operand.name, k, operand.dims[k], place)
 
 
 def _padded(kernel: Kernel, operand: Operand, origin: Origin) -> int | None:
@@ -276,15 +315,15 @@ def _missed_words(kernel: Kernel, origin: Origin) -> str:
     operand = operand_of(kernel, origin.reference)
     k = _padded(kernel, operand, origin) if operand is not None else None
     mask = None if operand is None or k is None else missed(kernel, operand, k, origin)
-    return "" if mask is None else f"; {mask.words()}"
+    return "" if mask is None else restated(f"; {mask.words()}", mask.words())
 
 
 def _hint(kernel: Kernel, origin: Origin) -> str:
     if origin.masked:
-        return "leave out by jnp.where, under the same condition, what the mask of the load leaves out"
+        return LOOK_AT_MASK()
     if unfilled(kernel, origin.reference):
-        return f"look at what {origin.reference.name} is given: jnp.zeros, or store it before it is read"
-    return f"look at what is made of {origin.reference.name} before its padding is left out by jnp.where"
+        return LOOK_AT_STORE(origin.reference.name)
+    return LOOK_AT_PADDING(origin.reference.name)
 
 
 def _copied(
@@ -334,8 +373,9 @@ def _copied(
             needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
-                reason = f"element {list(element)} of what is copied to {reference.name} is {_named(kernel, origin)}"
-                reason += _missed_words(kernel, origin)
+                told = COPIED(list(element), reference.name, _named(kernel, origin))
+                more = _missed_words(kernel, origin)
+                reason = restated(f"{told}{more}", told, missed=more)
                 found = {"program": program, "element": element, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
@@ -343,6 +383,6 @@ def _copied(
                 continue
         yield Obligation(
             reference.name,
-            undecided(f"{_what(reference)}: {why_unknown(states, claim, None)}"),
+            undecided(UNKNOWN(_what(reference), why_unknown(states, claim, None))),
             source=store.spot.source,
         )

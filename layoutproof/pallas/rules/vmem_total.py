@@ -19,9 +19,18 @@ from __future__ import annotations
 
 from layoutproof.core.errors import Undecided, shorten
 from layoutproof.core.finding import NOT_ASKED
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel, KernelTarget
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.memory_needed import refused_for
+
+ONLY_COMPILER = Template(
+    "pallas.vmem_total_only_compiler",
+    "{not_asked}only the compiler knows what spills from registers; {kinds} = {used} of {limit} bytes, and the largest "
+    "total that was measured is {ratio:g} times that ({source})",
+)
+NO_ANSWER = Template("pallas.vmem_total_no_answer", "{not_asked}the compiler gave no answer: {why}")
+
 
 TARGET = True
 
@@ -39,7 +48,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
         if not ratio or kernel.pipeline == "emit_pipeline":
             continue
         if answer is not None and answer.unknown:
-            why = f"{NOT_ASKED}the compiler gave no answer: {answer.unknown}"
+            why = NO_ANSWER(NOT_ASKED, answer.unknown)
             found.append(Obligation(memory.name, undecided(why), severity="info"))
         elif answer is not None and not answer.refused:
             said = f"the compiler takes the kernel{f': {answer.said}' if answer.said else ''}"
@@ -47,11 +56,10 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
             figures |= {} if answer.total is None else {"bytes": answer.total}
             found.append(Obligation(memory.name, by_rule("", by=answer.by), figures=figures))
         elif answer is not None and refused_for(memory, answer):
-            why = answer.said or f"{answer.by}: {shorten(answer.refused, 300)}"
-            found.append(Obligation(memory.name, by_rule(why, by=answer.by)))
+            refusal = answer.said or f"{answer.by}: {shorten(answer.refused, 300)}"
+            found.append(Obligation(memory.name, by_rule(refusal, by=answer.by)))
         else:
-            why = f"{NOT_ASKED}only the compiler knows what spills from registers; {memory.kinds} = {memory.used} of "
-            why += f"{memory.limit} bytes, and the largest total that was measured is {ratio:g} times that ({source})"
+            why = ONLY_COMPILER(NOT_ASKED, memory.kinds, memory.used, memory.limit, ratio, source)
             found.append(Obligation(memory.name, undecided(why), severity="info"))
     return tuple(found)
 

@@ -1,0 +1,67 @@
+"""What tests say of a message: its id, and the values that they are about. The words are in `golden/messages.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from layoutproof.core.message import Message, brief, message_of, plain_figure
+
+
+def messages(text: str) -> Iterator[Message]:
+    """A message, and those that are values of it."""
+    if isinstance(text, Message):
+        yield text
+        for value in text.figures.values():
+            yield from messages(value) if isinstance(value, str) else ()
+
+
+class Said:
+    """A message with some of its values; a value that is a message itself is another `Said`.
+
+    >>> from layoutproof.core.message import Template
+    >>> word, at = Template("kernel.word", "{word!r} is no word"), Template("kernel.at", "in {where}: {what}")
+    >>> Said("kernel.word", word="a b").of(at("x", word("a b"))), Said("kernel.at", where="x").of(at("x", "z"))
+    (True, True)
+    """
+
+    def __init__(self, id: str, /, **figures: object) -> None:
+        """The id, and values by their names."""
+        self.id, self.figures = id, figures
+
+    def __repr__(self) -> str:
+        return f"{self.id}({', '.join(f'{name}={value!r}' for name, value in self.figures.items())})"
+
+    def of(self, said: str | Exception) -> bool:
+        """Whether a text or what an error says is this message, or has it among its values.
+
+        Of another one it prints what it is, for a test that fails.
+        """
+        text = getattr(said, "problem", "") or message_of(said) if isinstance(said, Exception) else said
+        found = any(
+            each.id == self.id and all(self._is(each, name) for name in self.figures) for each in messages(text)
+        )
+        if not found:
+            print(f"not {self!r}: {brief(text)}")
+        return found
+
+    def _is(self, each: Message, name: str) -> bool:
+        value, wanted = each.figures.get(name), self.figures[name]
+        if isinstance(wanted, Said):
+            return isinstance(value, str) and wanted.of(value)
+        return plain_figure(value) == wanted
+
+
+def says(wanted: Said | str, text: str) -> bool:
+    """Whether a text is a message, or has some words."""
+    return wanted.of(text) if isinstance(wanted, Said) else wanted in text
+
+
+@contextmanager
+def raises(kind: type[Exception], wanted: Said) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """That a block raises an error which says a message."""
+    with pytest.raises(kind) as raised:
+        yield raised
+    assert wanted.of(raised.value)
