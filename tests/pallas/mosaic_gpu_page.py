@@ -56,7 +56,7 @@ layoutproof kernels ops.py:matmul --args "f16[512,256], f16[256,512]" --target m
 | is shared memory written before it is read | `initialised`, `undefined_values` |
 | is what threads store committed before a copy or an MMA reads it | `commit_smem` |
 | can TMA do each copy: box, alignment, tiles and swizzle | `tma_box` |
-| do the operands of each `wgmma` lie as it reads them: tiles, swizzle, shapes, types | `wgmma_tiles` |
+| tiles, swizzle, shapes and types of each `wgmma` | `wgmma_tiles` |
 | does what the body allocates fit into 227 KiB (H100, H200, B200) | `memory_budget`, with `--target mosaic_gpu` |
 
 Of a kernel of one thread this is asked of all programs and turns by terms. Threads, and the programs of a cluster, are run: the events of each in order, for one program of each class whose
@@ -81,8 +81,8 @@ Not asked: a copy into memory to which threads have stored before, with no commi
 
 ## Pairs
 
-JAX lowers both of each pair for a GPU, and needs none for that: its lowering says nothing of these errors. What it does refuse, copies and products, is refused here too: of
-1,000 random copies and 600 random products (2026-11-28) each that `tma_box` or `wgmma_tiles` refutes is refused by JAX 0.10.2, and no other; the suite draws 80 of each.
+JAX lowers both of each pair for a GPU, which needs none, and sees none of these errors. What it refuses, `tma_box` and `wgmma_tiles` refute:
+of 1,000 random copies and 600 random products (2026-11-28, jax 0.10.2) just those that JAX refuses. The suite draws 80 of each.
 
 Each is written twice, right and with one error (`tests/pallas/mosaic_gpu_pairs.py`, `mosaic_gpu_thread_pairs.py`). JAX's GPU interpreter on a CPU with races on (`python -m tests.pallas.run_mosaic_gpu_pairs`,
 2026-11-28, jax 0.10.2) runs 28 of the right ones to their end and finds nothing in them, and shows 20 of their 28 wrong ones: a race, an error, NaN, or no end. It does not know commits, and its copies out end at

@@ -19,6 +19,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from tests.said import Said
 
 pytestmark = [
     pytest.mark.slow,
@@ -98,29 +99,29 @@ RIGHT: dict[str, Copy] = {
     "one row by its number": Copy(array=(64, 64), box=(0, 64)),
     "one dimension": Copy(array=(1000,), box=(128,)),
 }
-WRONG: dict[str, tuple[Copy, str]] = {
-    "257 rows": (Copy(array=(512, 64), box=(257, 64)), "257 x 64 has 257"),
-    "512 in a row": (Copy(array=(64, 512), box=(32, 512)), "32 x 512 has 512"),
+WRONG: dict[str, tuple[Copy, Said]] = {
+    "257 rows": (Copy(array=(512, 64), box=(257, 64)), Said("pallas.tma_box_elements", box="257 x 64", elements=257)),
+    "512 in a row": (Copy(array=(64, 512), box=(32, 512)), Said("pallas.tma_box_elements", elements=512)),
     "512 in a row, out, not whole rows": (
         Copy(array=(64, 1024), box=(32, 512), out=True),
-        "32 x 512 has 512",
+        Said("pallas.tma_box_elements", box="32 x 512", elements=512),
     ),
     "257 tiles": (
         Copy((4096, 64), (2056, 64), jnp.int8, (plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(64))),
-        "257 x 8 x 64",
+        Said("pallas.tma_box_elements", box="257 x 8 x 64"),
     ),
     "tiles, 204 rows": (
         Copy((204, 64), (64, 64), transforms=TILED),
-        " 8 x 64",
+        Said("pallas.tma_box_undivided", extent=204, tiles="8 x 64"),
     ),
-    "208 bytes": (Copy((1000,), (104,)), "of 208 bytes"),
-    "8 bytes": (Copy(array=(64, 64), box=(64, 4)), "is 8 bytes"),
-    "rows 200 bytes apart": (Copy(array=(64, 100), box=(64, 8)), "200 bytes apart"),
+    "208 bytes": (Copy((1000,), (104,)), Said("pallas.tma_box_bytes", bytes="208")),
+    "8 bytes": (Copy(array=(64, 64), box=(64, 4)), Said("pallas.tma_box_last", bytes="8")),
+    "rows 200 bytes apart": (Copy(array=(64, 100), box=(64, 8)), Said("pallas.tma_box_apart", bytes="200")),
     "part of swizzled rows": (
         Copy((64, 64), (64, 32), transforms=TILED[1:], held=(64, 64)),
-        "swizzle of 128 bytes",
+        Said("pallas.tma_box_swizzle", swizzle=128, bytes="64"),
     ),
-    "6 dimensions": (Copy(array=(2, 2, 2, 2, 2, 64), box=(2, 2, 2, 2, 2, 64)), "has 6 dimensions"),
+    "6 dimensions": (Copy((2, 2, 2, 2, 2, 64), (2, 2, 2, 2, 2, 64)), Said("pallas.tma_box_dimensions", count=6)),
 }  # fmt: skip
 
 
@@ -132,10 +133,10 @@ def test_a_copy_that_tma_can_do(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_copy_that_jax_refuses(name: str) -> None:
-    copy, words = WRONG[name]
+    copy, wanted = WRONG[name]
     verdict, reason = copy.said()
     assert verdict is Verdict.REFUTED
-    assert words in reason
+    assert wanted.of(reason)
     assert copy.refused()
 
 

@@ -17,6 +17,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from tests.said import Said
 
 pytestmark = [
     pytest.mark.slow,
@@ -76,14 +77,20 @@ class Product:
 
 RIGHT = Product()
 """Of f16 in tiles of 8 x 64."""
-WRONG: dict[str, tuple[Product, str]] = {
-    "96 rows": (replace(RIGHT, m=96), "96 rows"),
-    "320 columns": (replace(RIGHT, n=320), "320 columns"),
-    "two swizzles": (replace(RIGHT, left=(8, 64, False)), "swizzle of 64 bytes"),
-    "16 rows in a tile": (replace(RIGHT, left=(16, 128, False)), "16 x 64"),
-    "no swizzle": (replace(RIGHT, right=(8, 0, False)), "no swizzle"),
-    "f32, right one as it is": (replace(RIGHT, dtype=jnp.float32), "f32 is not 2 bytes"),
-    "bf16 added to f16": (replace(RIGHT, dtype=jnp.bfloat16, adds=jnp.float16), "accumulator is f16"),
+WRONG: dict[str, tuple[Product, Said]] = {
+    "96 rows": (replace(RIGHT, m=96), Said("pallas.wgmma_tiles_rows", rows=96)),
+    "320 columns": (replace(RIGHT, n=320), Said("pallas.wgmma_tiles_columns", columns=320)),
+    "two swizzles": (replace(RIGHT, left=(8, 64, False)), Said("pallas.wgmma_tiles_swizzles", bytes=64, others=128)),
+    "16 rows in a tile": (
+        replace(RIGHT, left=(16, 128, False)),
+        Said("pallas.wgmma_tiles_tiles", tiles="16 x 64", rows=8),
+    ),
+    "no swizzle": (replace(RIGHT, right=(8, 0, False)), Said("pallas.wgmma_tiles_missing", missing="swizzle")),
+    "f32, right one as it is": (replace(RIGHT, dtype=jnp.float32), Said("pallas.wgmma_tiles_turned", dtype="f32")),
+    "bf16 added to f16": (
+        replace(RIGHT, dtype=jnp.bfloat16, adds=jnp.float16),
+        Said("pallas.wgmma_tiles_accumulator", dtype="f16", operands="bf16"),
+    ),
 }
 
 
@@ -94,10 +101,10 @@ def test_a_product_that_a_warpgroup_does() -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_product_that_jax_refuses(name: str) -> None:
-    product, words = WRONG[name]
+    product, wanted = WRONG[name]
     verdict, reason = product.said()
     assert verdict is Verdict.REFUTED
-    assert words in reason
+    assert wanted.of(reason)
     assert product.refused()
 
 

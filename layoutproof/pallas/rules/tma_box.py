@@ -27,12 +27,50 @@ from operator import mul
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Body, StartedCopy, View
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
 BODY = True
 SETTLED_BY = "copy fewer rows at once, whose last dimension is a multiple of 16 bytes"
+
+NO_BITS = Template("pallas.tma_box_no_bits", "how many bits an element of {dtype} has")
+NO_SLICE = Template("pallas.tma_box_no_slice", "a copy through a view that is no slice")
+TILES_OF_TILES = Template("pallas.tma_box_tiles_of_tiles", "{memory} lies in tiles of tiles")
+DATA = Template("pallas.tma_box_data", "a copy whose shape depends on data")
+PART_OF_TILES = Template(
+    "pallas.tma_box_part_of_tiles", "the copy, {shape} elements, is no whole number of the tiles of {tiles} in {memory}"
+)
+BYTES = Template(
+    "pallas.tma_box_bytes",
+    "the copy is of {bytes} bytes, no multiple of {of}: each thread of a warpgroup announces its share of them",
+)
+APART = Template(
+    "pallas.tma_box_apart",
+    "rows of dimension {dimension} of {array} {shape} lie {bytes} bytes apart, no multiple of {of}",
+)
+UNDIVIDED = Template(
+    "pallas.tma_box_undivided",
+    "dimension {dimension} of {array} {shape} is {extent}, which tiles of {tiles}, as in {memory}, do not divide",
+)
+DIMENSIONS = Template(
+    "pallas.tma_box_dimensions", "the box {box} has {count} dimensions{besides}: a copy takes {most} at most"
+)
+SHARED = Template(
+    "pallas.tma_box_shared",
+    "{programs} programs of the cluster share the copy, and they divide no leading dimensions of its box {box}",
+)
+LAST = Template(
+    "pallas.tma_box_last", "the last dimension of the box {box} in {memory} is {bytes} bytes, no multiple of {of}"
+)
+SWIZZLE = Template(
+    "pallas.tma_box_swizzle",
+    "{memory} has a swizzle of {swizzle} bytes, and the last dimension of the box {box} is {bytes} bytes",
+)
+ELEMENTS = Template(
+    "pallas.tma_box_elements", "a dimension of the box {box} has {elements} elements: a copy takes {most} at most"
+)
 
 MOST_ELEMENTS, MOST_DIMENSIONS, ALIGNED_BITS = 256, 5, 128
 """Of a box of TMA: elements of a dimension, dimensions; and what its rows and their distance are multiples of."""
@@ -69,18 +107,17 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
     array, shared = _sides(copy)
     bits = ELEMENT_BITS.get(shared.reference.dtype)
     if bits is None:
-        return undecided(f"how many bits an element of {shared.reference.dtype} has")
+        return undecided(NO_BITS(shared.reference.dtype))
     if array.reference.memory != "gmem" or any(step.kind != "slices" for step in (*array.steps, *shared.steps)):
-        return undecided("a copy through a view that is no slice")
+        return undecided(NO_SLICE())
     if len(shared.reference.tilings) > 1:
-        return undecided(f"{shared.reference.name} lies in tiles of tiles")
+        return undecided(TILES_OF_TILES(shared.reference.name))
     if shared.dims is None or array.dims is None:
-        return undecided("a copy whose shape depends on data")
+        return undecided(DATA())
     tiling = shared.reference.tilings[0] if shared.reference.tilings else ()
     if len(shared.dims) < len(tiling) or any(n % t for n, t in zip(_last(shared.dims, tiling), tiling, strict=True)):
         return by_rule(
-            f"the copy, {_text(shared.dims)} elements, is no whole number of the tiles of {_text(tiling)} in "
-            f"{shared.reference.name}",
+            PART_OF_TILES(_text(shared.dims), _text(tiling), shared.reference.name),
             "look at the tiling: it divides the last dimensions of what is copied",
         )
     together = 1
@@ -96,8 +133,7 @@ def _refusals(copy: StartedCopy, bits: int, tiling: Sequence[int], together: int
     moved = prod(shared.dims or ()) * bits
     if copy.source is array and moved % (8 * WARPGROUP):
         yield by_rule(
-            f"the copy is of {moved / 8:g} bytes, no multiple of {WARPGROUP}: each thread of a warpgroup announces its "
-            "share of them",
+            BYTES(_bytes(moved), WARPGROUP),
             "look at the slice: copy more, or less",
         )
     yield from _of_array(array, shared.reference.name, bits, tiling)
@@ -110,15 +146,13 @@ def _of_array(array: View, of: str, bits: int, tiling: Sequence[int]) -> Iterato
     for k, stride in enumerate(_strides(dims)[:-1]):
         if stride * bits % ALIGNED_BITS:
             yield by_rule(
-                f"rows of dimension {k} of {name} {_text(dims)} lie {stride * bits / 8:g} bytes apart, no multiple of "
-                f"{ALIGNED_BITS // 8}",
+                APART(k, name, _text(dims), _bytes(stride * bits), ALIGNED_BITS // 8),
                 "look at the array: pad its last dimension outside of the kernel",
             )
     for k, tile in zip(reversed(_ranges(array)), reversed(tiling), strict=False):
         if dims[k] > tile and dims[k] % tile:
             yield by_rule(
-                f"dimension {k} of {name} {_text(dims)} is {dims[k]}, which tiles of {_text(tiling)}, as in {of}, do "
-                "not divide",
+                UNDIVIDED(k, name, _text(dims), dims[k], _text(tiling), of),
                 "look at the tiling, or pad the array outside of the kernel",
             )
 
@@ -132,7 +166,7 @@ def _of_box(copy: StartedCopy, bits: int, tiling: Sequence[int], together: int) 
     if len(kept) + single > MOST_DIMENSIONS:
         besides = " and that of its indices" if single else ""
         yield by_rule(
-            f"the box {_text(box)} has {len(kept)} dimensions{besides}: a copy takes {MOST_DIMENSIONS} at most",
+            DIMENSIONS(_text(box), len(kept), besides, MOST_DIMENSIONS),
             "look at the tiling and the slice: fewer dimensions",
         )
         return
@@ -140,28 +174,25 @@ def _of_box(copy: StartedCopy, bits: int, tiling: Sequence[int], together: int) 
     shares = _shared_box(box, together, swizzle)
     if shares is None:
         yield by_rule(
-            f"{together} programs of the cluster share the copy, and they divide no leading dimensions of its box "
-            f"{_text(box)}",
+            SHARED(together, _text(box)),
             "look at the tiling: the first dimensions of the box are divided among the programs",
         )
         return
     row = shares[-1] * bits
     if row % ALIGNED_BITS:
         yield by_rule(
-            f"the last dimension of the box {_text(shares)} in {of} is {row / 8:g} bytes, no multiple of "
-            f"{ALIGNED_BITS // 8}",
+            LAST(_text(shares), of, _bytes(row), ALIGNED_BITS // 8),
             "look at the slice: its last dimension is a multiple of 16 bytes",
         )
     if swizzle and row != swizzle * 8:
         yield by_rule(
-            f"{of} has a swizzle of {swizzle} bytes, and the last dimension of the box {_text(shares)} is "
-            f"{row / 8:g} bytes",
+            SWIZZLE(of, swizzle, _text(shares), _bytes(row)),
             f"look at the tiling: the last dimension of its tiles is {swizzle * 8 // bits} elements",
         )
     plain = not swizzle and together == 1 and not _fills_with_zeros(copy) and _contiguous(shares, apart)
     if max(shares) > MOST_ELEMENTS and not plain:
         yield by_rule(
-            f"a dimension of the box {_text(shares)} has {max(shares)} elements: a copy takes {MOST_ELEMENTS} at most",
+            ELEMENTS(_text(shares), max(shares), MOST_ELEMENTS),
             f"look at the slice: several copies, of {MOST_ELEMENTS} or less",
         )
 
@@ -236,3 +267,7 @@ def _last(dims: Sequence[int], tiling: Sequence[int]) -> Sequence[int]:
 
 def _text(dims: Sequence[int]) -> str:
     return " x ".join(map(str, dims)) or "1"
+
+
+def _bytes(bits: int) -> str:
+    return f"{bits / 8:g}"

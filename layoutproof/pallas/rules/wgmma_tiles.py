@@ -22,12 +22,37 @@ from itertools import pairwise
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, Effect, StartedUse, View
 from layoutproof.core.element_types import ELEMENT_BITS
+from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 
 TARGET = False
 BODY = True
-SETTLED_BY = "take slices of shared memory in tiles of 8 rows of one swizzle"
+SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle"
+
+NO_VIEW = Template("pallas.wgmma_tiles_no_view", "an operand through a view that is no slice and no transposition")
+NO_BITS = Template("pallas.wgmma_tiles_no_bits", "how many bits an element of {dtype} has")
+MISSING = Template("pallas.wgmma_tiles_missing", "{operand} has no {missing}: a product reads swizzled rows in tiles")
+TILES = Template(
+    "pallas.wgmma_tiles_tiles",
+    "{operand} lies in tiles of {tiles}, and a swizzle of {swizzle} bytes of {dtype} takes {rows} x {width}",
+)
+TURNED = Template(
+    "pallas.wgmma_tiles_turned",
+    "{operand} has the depth of the product along its rows of memory, and {dtype} is not 2 bytes: only those are "
+    "transposed",
+)
+SWIZZLES = Template("pallas.wgmma_tiles_swizzles", "{left} has a swizzle of {bytes} bytes, and {right} one of {others}")
+PRODUCT_ROWS = Template("pallas.wgmma_tiles_rows", "the product has {rows} rows, no multiple of {of}")
+PRODUCT_COLUMNS = Template(
+    "pallas.wgmma_tiles_columns", "the product has {columns} columns: it takes multiples of {of}, {most} at most"
+)
+DEPTH = Template(
+    "pallas.wgmma_tiles_depth", "the product is {depth} deep, no multiple of the {elements} elements of a swizzle"
+)
+ACCUMULATOR = Template(
+    "pallas.wgmma_tiles_accumulator", "the accumulator is {dtype}, and a product of {operands} adds to {takes}"
+)
 
 ROWS, COLUMNS, MOST_COLUMNS, TILE_ROWS = 64, 8, 256, 8
 """Of a product: what its rows and its columns are multiples of, and the most columns; the rows of a tile."""
@@ -62,9 +87,9 @@ def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
 def _settled(acc: Access, use: StartedUse) -> Settled:
     *left, right = use.views
     if acc.view.dims is None or right.dims is None or any(_turned(view) is None for view in use.views):
-        return undecided("an operand through a view that is no slice and no transposition")
+        return undecided(NO_VIEW())
     if any(view.dtype not in ELEMENT_BITS for view in use.views):
-        return undecided(f"how many bits an element of {right.dtype} has")
+        return undecided(NO_BITS(right.dtype))
     refused = next(_of_operands(left, right), None) or next(_of_product(acc.view, right), None)
     return refused or by_rule("")
 
@@ -87,28 +112,25 @@ def _of_operands(left: Sequence[View], right: View) -> Iterator[Settled]:
         width = of.swizzle * 8 // bits
         if not of.swizzle or len(of.tilings) != 1:
             yield by_rule(
-                f"{of.name} has {'no tiles' if of.swizzle else 'no swizzle'}: a product reads swizzled rows in tiles",
+                MISSING(of.name, "tiles" if of.swizzle else "swizzle"),
                 f"look at its transforms: TilingTransform(({TILE_ROWS}, ..)) and SwizzleTransform(..)",
             )
         elif of.tilings[0] != (TILE_ROWS, width):
             tiles = " x ".join(map(str, of.tilings[0]))
             yield by_rule(
-                f"{of.name} lies in tiles of {tiles}, and a swizzle of {of.swizzle} bytes of {view.dtype} takes "
-                f"{TILE_ROWS} x {width}",
+                TILES(of.name, tiles, of.swizzle, view.dtype, TILE_ROWS, width),
                 f"look at its transforms: TilingTransform(({TILE_ROWS}, {width}))",
             )
         # rows of the left one and columns of the right one are what the instruction reads by itself
         if bits != 16 and bool(_turned(view)) == (view is not right):
             yield by_rule(
-                f"{of.name} has the depth of the product along its rows of memory, and {view.dtype} is not 2 bytes: "
-                "only those are transposed",
+                TURNED(of.name, view.dtype),
                 "look at how it lies: the depth comes last in memory",
             )
     for view in left:
         if view.reference.swizzle != right.reference.swizzle:
             yield by_rule(
-                f"{view.reference.name} has a swizzle of {view.reference.swizzle} bytes, and {right.reference.name} "
-                f"one of {right.reference.swizzle}",
+                SWIZZLES(view.reference.name, view.reference.swizzle, right.reference.name, right.reference.swizzle),
                 "look at the transforms of both: one swizzle",
             )
 
@@ -120,19 +142,17 @@ def _of_product(acc: View, right: View) -> Iterator[Settled]:
     (rows, columns), depth, dtype = acc.dims, right.dims[0], right.dtype
     group = right.reference.swizzle * 8 // ELEMENT_BITS[dtype]
     if rows % ROWS:
-        yield by_rule(f"the product has {rows} rows, no multiple of {ROWS}", "look at the shape of the accumulator")
+        yield by_rule(PRODUCT_ROWS(rows, ROWS), "look at the shape of the accumulator")
     if columns % COLUMNS or columns > MOST_COLUMNS:
         yield by_rule(
-            f"the product has {columns} columns: it takes multiples of {COLUMNS}, {MOST_COLUMNS} at most",
+            PRODUCT_COLUMNS(columns, COLUMNS, MOST_COLUMNS),
             "look at the shape of the accumulator: several products, of fewer columns",
         )
     if depth % group:
-        yield by_rule(
-            f"the product is {depth} deep, no multiple of the {group} elements of a swizzle", "look at the slice"
-        )
+        yield by_rule(DEPTH(depth, group), "look at the slice")
     takes = {"f16": ("f16", "f32"), "s8": ("s32",)}.get("f16" if dtype in HALVES else dtype, ("f32",))
     if acc.dtype not in takes:
         yield by_rule(
-            f"the accumulator is {acc.dtype}, and a product of {dtype} adds to {' or '.join(takes)}",
+            ACCUMULATOR(acc.dtype, dtype, " or ".join(takes)),
             "look at the element type of plgpu.ACC",
         )
