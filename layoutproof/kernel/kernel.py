@@ -295,6 +295,8 @@ class Kernel:
     kernel, whether arrays lie in the tiles of TensorCores.
     together: axes of the grid whose programs share memory and wait for each other: the threads of a GPU's program, and
     the programs of a cluster.  threads: that of the threads, whose shared memory is one; "" where there is one thread.
+    lanes: of a kernel of a GPU, whether its code says how shared memory lies (lane semantics); else JAX chooses that
+    itself (warpgroup semantics).
     """
 
     name: str
@@ -332,6 +334,7 @@ class Kernel:
     tiled: bool = True
     together: tuple[str, ...] = ()
     threads: str = ""
+    lanes: bool = True
 
     @property
     def body(self) -> Any:

@@ -76,7 +76,8 @@ Refused by its name, so that the answer is unknown and the exit code 3:
 - Tensor memory: `TMEM`, `tcgen05_mma`, `tcgen05_commit_arrive`, `async_load_tmem`, `async_store_tmem`, and warps (`core_map` over a `WarpMesh`), `dynamic_scheduling_loop`, `inline_mgpu`.
 - `wgmma_accumulator_store`, a load of an accumulator that leaves MMAs running, `RefUnion`, `unsafe_no_auto_barriers`.
 
-Not asked: a copy into memory to which threads have stored before, with no commit between; registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
+Not asked: a copy into memory to which threads have stored before, with no commit between; copies and products of kernels of warpgroup semantics, where JAX chooses how
+shared memory lies; registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
 `plgpu.CompilerParams`, whose body is not read.
 
 ## Pairs

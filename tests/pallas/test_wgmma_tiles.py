@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -23,6 +25,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(jax.__version__ != "0.10.2", reason="limits of jax 0.10.2"),
 ]
+
+
+WARPGROUP = plgpu.CompilerParams(lowering_semantics=plgpu.LoweringSemantics.Warpgroup)
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,11 @@ class Product:
         out = jax.ShapeDtypeStruct((self.m, self.n), self.adds)
         scratch = [a, b, plgpu.ACC((self.m, self.n), self.adds)]
         return plgpu.kernel(body, out_type=out, grid=(1,), grid_names=("i",), scratch_types=scratch)
+
+    def lowered_by_warpgroup(self) -> Any:
+        """The same kernel, for which JAX chooses how shared memory lies."""
+        with mock.patch.object(plgpu, "kernel", partial(plgpu.kernel, compiler_params=WARPGROUP)):
+            return self.kernel()
 
     def said(self) -> tuple[Verdict, str]:
         """What the question says of it."""
@@ -106,6 +116,15 @@ def test_a_product_that_jax_refuses(name: str) -> None:
     assert verdict is Verdict.REFUTED
     assert wanted.of(reason)
     assert product.refused()
+
+
+def test_nothing_is_asked_where_jax_chooses_the_tiles() -> None:
+    """Warpgroup semantics: JAX lowers a product of memory without transforms, and finds tiles itself."""
+    made = replace(RIGHT, left=(8, 0, False), right=(8, 0, False)).lowered_by_warpgroup()
+    asked = {f.question for f in lp.kernels(made).findings if f.asked}
+    assert asked
+    assert not {"wgmma_tiles", "tma_box"} & asked
+    assert jax.jit(made).trace().lower(lowering_platforms=("cuda",)).as_text()
 
 
 def drawn(random: Random) -> Product:

@@ -58,8 +58,15 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         scoped=shared_in(inner),
         together=together,
         threads=threads if threads in together else "",
+        lanes=_lanes(params.get("compiler_params")),
     )
     return with_body(jaxprs[0], kernel)
+
+
+def _lanes(compiler_params: object) -> bool:
+    """Whether a kernel is lowered by lane semantics, which is the default."""
+    semantics = getattr(compiler_params, "lowering_semantics", None)
+    return semantics is None or getattr(semantics, "name", "") == "Lane"
 
 
 def _written_at(inner: JaxJaxpr) -> str:

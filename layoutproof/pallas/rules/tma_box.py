@@ -13,8 +13,8 @@ in jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2), held against what JAX 
 Fix: more copies of fewer rows; a last dimension of 16 bytes or more; `plgpu.TilingTransform((8, swizzle / bytes of an
 element))` with `plgpu.SwizzleTransform(swizzle)`.
 Incident: none is known to us.
-Limits: Read for lane semantics, which is the default. Copies through views that are no slices (transposed, reshaped)
-and in tiles of tiles are unknown.
+Limits: Asked of kernels of lane semantics, which is the default: in those of warpgroup semantics JAX chooses how
+shared memory lies. Copies through views that are no slices (transposed, reshaped) and in tiles of tiles are unknown.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ WARPGROUP = 128
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per copy between global and shared memory; none of other kernels."""
     body: Body | None = kernel.body
-    if body is None or kernel.platform != "mosaic_gpu":
+    if body is None or kernel.platform != "mosaic_gpu" or not kernel.lanes:
         return ()
     found = [
         Obligation(_sides(effect)[1].reference.name, _settled(kernel, effect), source=effect.spot.source)

@@ -11,7 +11,8 @@ Source: `_wgmma_lowering` in jax/_src/pallas/mosaic_gpu/primitives.py, `wgmma` i
 (jax 0.10.2), held against what JAX says when it lowers for a GPU.
 Fix: on both operands `plgpu.TilingTransform((8, swizzle / bytes of an element))`, `plgpu.SwizzleTransform(swizzle)`.
 Incident: none is known to us.
-Limits: Read for lane semantics, which is the default. Operands through reshapes are unknown.
+Limits: Asked of kernels of lane semantics, which is the default: in those of warpgroup semantics JAX chooses how
+shared memory lies. Operands through reshapes are unknown.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ HALVES = frozenset(("f16", "f8e5m2", "f8e4m3fn"))
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per product; none of other kernels."""
     body: Body | None = kernel.body
-    if body is None or kernel.platform != "mosaic_gpu":
+    if body is None or kernel.platform != "mosaic_gpu" or not kernel.lanes:
         return ()
     found = [
         Obligation(use.views[-1].reference.name, _settled(acc, use), source=use.spot.source)
