@@ -13,6 +13,7 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.cli.documents import DOCUMENTS, adapter, json_schema
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
+from layoutproof.core.message import Template
 from layoutproof.core.result import Verdict
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
@@ -330,7 +331,8 @@ def test_every_fix_that_is_shown_is_in_the_json(tmp_path: Path) -> None:
 
 def test_every_key_of_a_finding_is_published() -> None:
     """A finding with everything in it has the keys of the model and no other."""
-    whole = Finding("injective", "a", "why", "a.yaml", "a.yaml", 1, 2, Verdict.REFUTED, {"first": (0,)})
+    why = Template("tests.why", "why")()
+    whole = Finding("injective", "a", why, "a.yaml", "a.yaml", 1, 2, Verdict.REFUTED, {"first": (0,)})
     words = {field.name: "x" for field in fields(Finding) if getattr(whole, field.name) == ""}
     many = {field.name: ("x",) for field in fields(Finding) if getattr(whole, field.name) == ()}
     many["follows"] = (whole,)
