@@ -1,4 +1,4 @@
-"""Planted causes: `python benchmarks/causes.py [--only NAME] [--blame] [--jobs N] [--markdown]`.
+"""Planted causes: `python benchmarks/causes.py [--only NAME] [--unseen] [--blame] [--jobs N]`.
 
 Eight programs, each in a repository of its own, and thirty edits of them: one line each that makes a new collective, a
 copy, another layout or more memory, among edits that do not (lines above it, another constant, a renamed helper). The
@@ -6,7 +6,8 @@ gate compares both trees (`--against HEAD --compile-base`), and it is counted ho
 first that it names: by the values that the sources state, by the two compiled texts alone, and, with `--blame`, as the
 hunk that is left. Of a line that was taken away the right line is the old one, or that of the new file before which it
 stood. The exit code is 1 where fewer than nine
-in ten are right, or where a collective is called new that only moved by a line.
+in ten are right, or where a collective is called new that only moved by a line. `--unseen` takes seventeen others in four
+programs, which were written after the rules.
 """
 
 from __future__ import annotations
@@ -177,6 +178,101 @@ PLANTS = (
     ),
 )
 
+UNSEEN = (
+    Plant("tokens whole", "moe", 'TOKENS = P("data", None)', "TOKENS = P(None, None)", EXCHANGE + GROWTH),
+    Plant("experts by data", "moe", "    y = on(y, EXPERTS)", "    y = on(y, P(None, None, None))", EXCHANGE + GROWTH),
+    Plant(
+        "weights cut",
+        "moe",
+        "\"P('expert', None, None)\", \"P('expert', None, None)\"",
+        "\"P('expert', None, None)\", \"P(None, None, 'expert')\"",
+        EXCHANGE + GROWTH,
+        "specs/a.yaml",
+    ),
+    Plant(
+        "cumsum of experts",
+        "moe",
+        "place = jnp.cumsum(mask, axis=0) - 1",
+        "place = jnp.cumsum(jax.lax.with_sharding_constraint(mask, P(None, None)), axis=0) - 1",
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "state by width",
+        "rnn",
+        '        h = lax.with_sharding_constraint(h, P("data", None))',
+        '        h = lax.with_sharding_constraint(h, P(None, "data"))',
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "weights by width",
+        "rnn",
+        '"P()", "P()", "P(None',
+        '"P()", "P(None, \'data\')", "P(None',
+        EXCHANGE + GROWTH,
+        "specs/a.yaml",
+    ),
+    Plant(
+        "batch norm",
+        "rnn",
+        'gates = x @ w["x"] + h @ w["h"]',
+        'gates = x @ w["x"] + (h - h.mean(0)) @ w["h"]',
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "all states",
+        "rnn",
+        "        return (h, c), h\n",
+        "        return (h, c), (h, c)[0] * c.sum()\n",
+        EXCHANGE + GROWTH,
+    ),
+    Plant("total over batch", "rnn", "total = hs.sum(axis=0)", "total = hs.sum(axis=(0, 1))", EXCHANGE + GROWTH),
+    Plant(
+        "gather all",
+        "halo",
+        'above = lax.ppermute(x[-1:], "rows", DOWN)',
+        'above = lax.all_gather(x[-1:], "rows")[(lax.axis_index("rows") - 1) % N]',
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "global change",
+        "halo",
+        "change = jnp.abs(y - x).max()",
+        'change = lax.pmax(jnp.abs(y - x).max(), "rows")',
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "global mean",
+        "halo",
+        "y = y - y.mean(axis=1, keepdims=True)",
+        'y = y - lax.pmean(y, "rows").mean(axis=1, keepdims=True)',
+        EXCHANGE + GROWTH,
+    ),
+    Plant(
+        "two rows",
+        "halo",
+        'below = lax.ppermute(x[:1], "rows", UP)',
+        'below = lax.ppermute(x[:8], "rows", UP)[:1]',
+        EXCHANGE + GROWTH,
+    ),
+    Plant("turned rows", "halo", "y, change = f(x)", "y, change = f(jnp.flip(x, 0))", EXCHANGE + GROWTH),
+    Plant(
+        "heads first",
+        "vit",
+        "qkv = (x @ wqkv).reshape(b, n, 3, HEADS, d // HEADS)",
+        "qkv = (x @ wqkv).reshape(b, n, HEADS, d // HEADS, 3).transpose(0, 1, 4, 2, 3)",
+        COPY + GROWTH,
+    ),
+    Plant("not donated", "vit", "donate: [0]", "donate: []", GROWTH, "specs/a.yaml"),
+    Plant(
+        "sorted scores",
+        "vit",
+        "p = jax.nn.softmax(s)",
+        "p = jax.nn.softmax(s - jnp.sort(s, axis=-1)[..., -1:])",
+        COPY + GROWTH,
+    ),
+)
+"""Plants that were written when the rules were done, and tried once before any rule was changed for them."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -253,18 +349,20 @@ def every(findings: Iterable[Finding]) -> list[Finding]:
     return [each for f in findings for each in (f, *every(f.follows))]
 
 
-def sides(folder: Path) -> list[Made]:
-    """The program of a repository as its commit has it, and as it is now, compiled. folder: the current one."""
+def sides(base: str) -> list[Made]:
+    """The program of the current repository as its commit has it, and as it is now, compiled.
+
+    base: the folder that has the commit's files.
+    """
     made: list[Made] = []
-    with states.work_tree_of("HEAD") as base:
-        for at in (base, ""):
-            path = Path(at or ".") / SPEC
-            spec = specs.read(path.read_bytes(), SPEC)
-            assert not spec.errors, spec.errors
-            (one,) = spec_programs.compiled(spec.programs, "", at)
-            assert isinstance(one, Made), one
-            assert one.record is not None, one.problem
-            made.append(one)
+    for at in (base, ""):
+        path = Path(at or ".") / SPEC
+        spec = specs.read(path.read_bytes(), SPEC)
+        assert not spec.errors, spec.errors
+        (one,) = spec_programs.compiled(spec.programs, "", at)
+        assert isinstance(one, Made), one
+        assert one.record is not None, one.problem
+        made.append(one)
     return made
 
 
@@ -293,13 +391,13 @@ def outcome(given: tuple[Plant, bool, Path | None]) -> Outcome:
     return Outcome(plant, tuple(dict.fromkeys(f.question for f in found)), stated, texts, hunk, right, notes, seconds)
 
 
-def kept(plant: Plant, folder: Path, keep: Path | None) -> list[Made]:
+def kept(plant: Plant, base: str, keep: Path | None) -> list[Made]:
     """As `sides`, from a file of an earlier run where there is one."""
     file = keep / f"{plant.program} {plant.name}.pickle" if keep is not None else None
     if file is not None and file.exists():
-        found: list[Made] = pickle.loads(file.read_bytes())
-        return found
-    made = sides(folder)
+        first, second = pickle.loads(file.read_bytes())
+        return [replace(first, asked=replace(first.asked, folder=base)), second]
+    made = sides(base)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(pickle.dumps(made))
@@ -308,8 +406,10 @@ def kept(plant: Plant, folder: Path, keep: Path | None) -> list[Made]:
 
 def told(plant: Plant, folder: Path, keep: Path | None) -> tuple[list[Finding], str]:
     """The findings of a plant, each with its cause by both sources; and the line that both texts name."""
-    first, second = kept(plant, folder, keep)
-    between = spec_programs.between(first, second, place=f"{SPEC}:2")
+    with states.work_tree_of("HEAD") as base:
+        # a line is looked for in the files of both trees
+        first, second = kept(plant, base, keep)
+        between = spec_programs.between(first, second, place=f"{SPEC}:2")
     (entry,) = specs.read((folder / SPEC).read_bytes(), SPEC).programs
     placed = spec_programs.placed(between, entry, SPEC, SPEC)
     one, other = (text_rows(each.text) for each in (first, second))
@@ -336,7 +436,8 @@ def moved() -> list[str]:
             repository(folder, old, new)
             os.chdir(folder)
             try:
-                wrong += [f"{program}: {f.question} {f.subject}" for f in spec_programs.between(*sides(folder))]
+                with states.work_tree_of("HEAD") as base:
+                    wrong += [f"{program}: {f.question} {f.subject}" for f in spec_programs.between(*sides(base))]
             finally:
                 os.chdir(was)
     return wrong
@@ -346,12 +447,13 @@ def main(arguments: list[str]) -> int:
     """Prints a row for each plant, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="plants or programs whose names have this in them")
+    parser.add_argument("--unseen", action="store_true", help="the plants that the rules were not made on")
     parser.add_argument("--blame", action="store_true", help="also by hunks, which compiles each several times")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a folder for what was compiled, which a second run takes from it")
     given = parser.parse_args(arguments)
     keep = given.keep.resolve() if given.keep else None
-    plants = [p for p in PLANTS if given.only in f"{p.program}: {p.name}"]
+    plants = [p for p in (UNSEEN if given.unseen else PLANTS) if given.only in f"{p.program}: {p.name}"]
     with ProcessPoolExecutor(given.jobs) as pool:
         found = []
         for each in pool.map(outcome, [(p, given.blame, keep) for p in plants]):
@@ -367,7 +469,7 @@ def main(arguments: list[str]) -> int:
         best = max(best, right) if name != "the texts alone" else best
         rest = f"nothing said in {none}, another in {len(found) - right - none}"
         print(f"{name}: the planted line first in {right} of {len(found)}, {rest}")
-    if given.only:
+    if given.only or given.unseen:
         return 0
     wrong = moved()
     print(f"only moved by lines: {len(wrong)} findings" + "".join(f"\n  {each}" for each in wrong))

@@ -398,9 +398,27 @@ class Devices:
         what = problems.NOTHING_ORDERS(
             self._does(one), "" if element == () else f"element {element} of ", name, where, self._does(other), _line(b)
         )
-        hint = problems.LOOK_AT_ORDER(self.name(a.device), _line(a), self.name(b.device), _line(b))
+        hint = self._mistaken(one, other) or self._mistaken(other, one)
+        hint = hint or problems.LOOK_AT_ORDER(self.name(a.device), _line(a), self.name(b.device), _line(b))
         problem = self._problem("own" if own else "meets", what, hint, name, a, element=element, other=b.device, to=b)
         return problem if sure else replace(problem, what=f"perhaps {what}", sure=False)
+
+    def _mistaken(self, copy: TouchedTime, then: TouchedTime) -> str:
+        """A hint where a device waits as often as it needs to, and the wait may end with a later copy; "" else.
+
+        Copies of one device that end on one semaphore need not end in the order of their starts.
+        """
+        key = {"come": copy.event.semaphore, "sent": copy.event.sent}.get(copy.end[0])
+        if key is None or key[0] != then.event.device:
+            return ""
+        copies = [e for own in self.events for e in own if e.kind == "start" and key in (e.semaphore, e.sent)]
+        if len(copies) < 2 or any(e.device != copy.event.device for e in copies):
+            return ""
+        waits = [e for e in self.events[key[0]] if e.kind == "wait" and e.semaphore == key]
+        number = copies.index(copy.event)
+        if number >= len(waits) or waits[number].position > then.event.position:
+            return ""
+        return problems.LOOK_AT_COPIES(slot_text(key[2], key[3]), len(copies), _line(waits[number]))
 
     def _does(self, span: TouchedTime) -> str:
         return f"{self.name(span.event.device)} {span.piece.does}"

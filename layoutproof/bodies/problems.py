@@ -116,6 +116,12 @@ LOOK_AT_FILLING = Template(
 )
 LOOK_AT_GIVEN = Template("bodies.look_at_given", "look at who is given {word}: none waits for all of it")
 LOOK_AT_LINE = Template("bodies.look_at_line", "look at line {line}: start it only where it is waited for")
+LOOK_AT_COPIES = Template(
+    "bodies.look_at_copies",
+    "{semaphore} counts {copies} copies, which may end in any order: the wait for it at line {line} may take what "
+    "another one has counted; give each a semaphore of its own, or start the next when the receiver has told that it "
+    "has this one",
+)
 LOOK_AT_ORDER = Template(
     "bodies.look_at_order",
     "look at what {device} waits for before line {line}, and {other} before line {other_line}: the one has to "

@@ -9,6 +9,7 @@ none can.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ MOST_ROWS = 6_000
 _SHARDS = frozenset(
     (
         *("sharding_constraint", "shard_map", "reshard", "mesh_cast", "device_put", "psum", "psum2", "psum_invariant"),
-        *("all_gather", "all_gather_invariant", "reduce_scatter", "ppermute", "all_to_all", "pbroadcast", "pvary"),
+        *("all_gather", "all_gather_invariant", "reduce_scatter", "ppermute", "all_to_all", "pbroadcast"),
         *("pmax", "pmin", "custom_partitioning", "layout_constraint"),
     )
 )
@@ -309,6 +310,67 @@ def _said(changes: Changed, edit: SourceEdit) -> str:
     place = _line(changes, edit)
     if not place:
         return ""
+    here, there = changes.sources if edit.new is None else changes.sources[::-1]
+    said = _edited(old, new, changes, edit, place)
+    # a row that says something else while its line is as it was has it from a constant
+    silent = not said or not edit.own or (old is not None and new is not None and old.said == new.said)
+    constant = "" if silent or _is_fresh(place, here, there) else constant_behind(place, here, there)
+    return f"{constant} is another one now; {said}" if constant else said
+
+
+def constant_behind(place: str, here: Sources, there: Sources) -> str:
+    """The line of a constant that a statement uses, and of which the other source has another text; "" for none.
+
+    A constant is a name that one statement of the file gives a value; of one that uses others, theirs are looked at.
+
+    Args:
+        place: `file:line`, of the statement.
+        here: The lines of the files that have it.
+        there: The lines of the other source.
+
+    Returns:
+        The line of the constant and its name, "" where there is none, or where the file is no Python.
+
+    >>> was, now = ([f"S = P({axis})", "T = S, S", "y = put(x, T)"] for axis in ("'x'", "'y'"))
+    >>> constant_behind("m.py:3", {"m.py": now}, {"m.py": was})
+    'm.py:1: S'
+    """
+    file, _, line = place.rpartition(":")
+    try:
+        tree = ast.parse("\n".join(here.get(file, ())))
+    except (SyntaxError, ValueError):
+        return ""
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    around = [s for s in statements if s.lineno <= int(line) <= (s.end_lineno or s.lineno)]
+    if not around:
+        return ""
+    given: dict[str, list[ast.Assign | ast.AnnAssign]] = defaultdict(list)
+    for statement in statements:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    given[target.id].append(statement)
+    todo, seen = deque([min(around, key=lambda s: (s.end_lineno or s.lineno) - s.lineno)]), set[str]()
+    while todo:
+        used = {node.id for node in ast.walk(todo.popleft()) if isinstance(node, ast.Name)}
+        for name in sorted(used - seen):
+            seen.add(name)
+            if len(given[name]) != 1:
+                continue
+            (statement,) = given[name]
+            at = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+            fresh = next((f"{file}:{k}" for k in at if _is_fresh(f"{file}:{k}", here, there)), "")
+            if fresh:
+                return f"{fresh}: {name}"
+            todo.append(statement)
+    return ""
+
+
+def _edited(old: SourceRow | None, new: SourceRow | None, changes: Changed, edit: SourceEdit, place: str) -> str:
+    """What a row says now, and said before, at its place."""
+    row = new or old
+    assert row is not None
     if new is None and row.op == SILENT:
         return f"{place}: a line of the old program, of which nothing was left, is gone"
     if row.op == SILENT and old is None:

@@ -32,6 +32,7 @@ def stated(program: Program) -> list[JsonObject]:
 
     Each has `op`, the primitive; `places`, `file:line` of each frame, from the innermost outwards; `said`, its
     parameters as text; `given`, `gives`, numbers of values; and `types` of what it gives. The last row is `return`.
+    A row without frames, as in a function of JAX's own that is traced once for all calls, is at the place of the call.
     """
     rows: list[JsonObject] = []
     numbers: dict[Variable, int] = {}
@@ -44,7 +45,7 @@ def stated(program: Program) -> list[JsonObject]:
             numbers[atom] = next(fresh)
         return numbers[atom]
 
-    def walk(inside: Program) -> bool:
+    def walk(inside: Program, call: list[str]) -> bool:
         for equation in inside.eqns:
             if len(rows) >= MOST:
                 return False
@@ -52,12 +53,15 @@ def stated(program: Program) -> list[JsonObject]:
                 # a function that is called twice has the same variables both times
                 numbers.pop(variable, None)
             nested = [*programs_in(equation)]
-            rows.append(_row(equation, [number(v) for v in equation.invars], [] if nested else _of(equation, number)))
+            given = [number(v) for v in equation.invars]
+            row = _row(equation, given, [] if nested else _of(equation, number))
+            row["places"] = row["places"] or call
+            rows.append(row)
             for each in nested:
                 for outer, inner in _ends(equation.invars, each.invars):
                     if (known := number(outer)) is not None:
                         numbers[inner] = known
-                if not walk(each):
+                if not walk(each, row["places"]):
                     return False
             if nested:
                 for outer, inner in _ends(equation.outvars, nested[-1].outvars):
@@ -67,7 +71,7 @@ def stated(program: Program) -> list[JsonObject]:
 
     for variable in program.invars:
         number(variable)
-    if not walk(program):
+    if not walk(program, []):
         return []
     results = [number(each) for each in program.outvars]
     return [*rows, {"op": "return", "places": [], "said": "", "given": results, "gives": [], "types": []}]

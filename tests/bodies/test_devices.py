@@ -28,11 +28,12 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.bodies import device_pairs, random_rings
-from tests.bodies.device_pairs import CASES, DMA, HBM, Case, F, called, function_of, rows_of
+from tests.bodies.device_pairs import CASES, DEVICES, DMA, HBM, VMEM, Case, F, called, function_of, rows_of
 from tests.said import Said
 
 pytestmark = pytest.mark.slow
 
+OUTSIDE = "pallas.body_in_bounds_device_outside"
 QUESTIONS = ("device_waits", "semaphores_drained", "device_races", "device_barrier")
 
 
@@ -68,6 +69,68 @@ def test_the_order_that_breaks() -> None:
     assert found.counterexample == {"device": (3,), "other_device": (0,), "program": (0,)}
     said = Said("bodies.not_begun", device="device x=3", does="copies into outputs", other="device x=0")
     assert said.of(found.reason)
+
+
+@pytest.mark.parametrize(
+    ("device_id", "place"),
+    [
+        (lambda me: (lax.rem(me - 1, 4),), -1),
+        (lambda me: {"x": me + 1}, 4),
+        (lambda me: (lax.rem(me + 3, 4),), None),
+        (lambda me: {"x": jnp.minimum(me + 1, 3)}, None),
+    ],
+)  # fmt: skip
+def test_devices_that_a_mesh_does_not_have(device_id: Callable[[jax.Array], object], place: int | None) -> None:
+    """A signal to a place outside of the mesh is refuted, with the device that sends it."""
+
+    def body(x, o):  # type: ignore[no-untyped-def]
+        barrier = pltpu.get_barrier_semaphore()
+        pl.semaphore_signal(barrier, 1, device_id=device_id(lax.axis_index("x")))
+        pl.semaphore_wait(barrier, 1)
+        o[...] = x[...]
+
+    def call(x: jax.Array) -> jax.Array:
+        made: jax.Array = called(None, body, (8, 128), [], ins=VMEM, outs=VMEM, collective=0)(x)
+        return made
+
+    mesh = device_pairs.abstract((4,), ("x",))
+    fn = jax.shard_map(call, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    (kernel,) = kernels_of(fn, (jax.ShapeDtypeStruct((32, 128), F),))
+    assert isinstance(kernel, Kernel)
+    found = [f for f in judge(kernel, fixes=False) if f.question == "body_in_bounds"]
+    refuted = [f for f in found if f.verdict is Verdict.REFUTED]
+    if place is None:
+        assert {f.verdict for f in found} == {Verdict.PROVED}
+    else:
+        said = Said(OUTSIDE, what="signals", name="barrier", place=place, mesh="axis x", extent=4)
+        assert [said.of(f.reason) for f in refuted] == [True]
+        assert "axis_x[0]" in str(refuted[0].counterexample)
+
+
+@pytest.mark.parametrize("semaphores", [1, DEVICES - 1])
+def test_a_wait_that_a_later_copy_may_end(semaphores: int) -> None:
+    """A ring whose steps end on one semaphore is refuted, and the hint is tried: one for each step is proved."""
+
+    def body(x, o, out, come):  # type: ignore[no-untyped-def]
+        me, right, _ = device_pairs.place()
+        o[me] = x[...]
+        for step in range(DEVICES - 1):
+            slot = lax.rem(me - step + DEVICES, DEVICES)
+            on = come.at[min(step, semaphores - 1)]
+            copy = pltpu.make_async_remote_copy(o.at[slot], o.at[slot], out.at[step], on, device_id=(right,))
+            copy.start()
+            copy.wait()
+
+    def ring_of(wrong: bool, call: Callable[..., Callable[[jax.Array], jax.Array]], x: jax.Array) -> jax.Array:
+        scratch = [DMA((DEVICES - 1,)), DMA((semaphores,))]
+        return call(body, (DEVICES, 8, 128), scratch, ins=VMEM, outs=VMEM)(x)
+
+    found = next(f for f in judged(Case("device_races", ring_of), False) if f.question == "device_races")
+    if semaphores == 1:
+        assert found.verdict is Verdict.REFUTED
+        assert Said("bodies.look_at_copies", semaphore="scratch[1][0]", copies=3).of(found.hint)
+    else:
+        assert found.verdict is Verdict.PROVED
 
 
 def test_two_devices_and_an_element() -> None:

@@ -68,6 +68,40 @@ def test_a_helper_that_was_edited_is_the_place() -> None:
     assert told(shifted(new)).startswith("m.py:6: ")
 
 
+@pytest.mark.parametrize(
+    ("constants", "now", "place"),
+    [
+        (["S = P('x')", ""], ["S = P(None)", ""], "m.py:4: S is another one now; m.py:12: "),
+        (["S = (", "    P('x'))"], ["S = (", "    P(None))"], "m.py:5: S is another one now; m.py:12: "),
+        (["R = P('x')", "S = R, R"], ["R = P(None)", "S = R, R"], "m.py:4: R is another one now; m.py:12: "),
+        (["S = P('x')", "R = 1"], ["S = P('x')", "R = 2"], "m.py:12: "),
+        (["S = P('x')", "S = S"], ["S = P(None)", "S = S"], "m.py:12: "),
+        (["S = P('x'", ""], ["S = P(None", ""], "m.py:12: "),
+    ],
+)
+def test_a_constant_that_a_line_uses_is_the_place(constants: list[str], now: list[str], place: str) -> None:
+    """The line that says something else is as it was; given twice, or in what is no Python, no constant is named."""
+
+    def lines(constants: list[str]) -> list[str]:
+        return [
+            "# 1",
+            "# 2",
+            "# 3",
+            *constants,
+            *(f"# {n}" for n in range(6, 12)),
+            "x = put(x, S)",
+            "# 13",
+            "# 14",
+            "# 15",
+        ]
+
+    new = [*PROGRAM]
+    new[2] = replace(new[2], said="P(None)")
+    changes = changed(PROGRAM, new, ({"m.py": lines(constants)}, {"m.py": lines(now)}))
+    assert changes is not None
+    assert cause(changes, "new_collective", ()).startswith(place)
+
+
 def test_a_row_that_is_gone_has_its_old_line() -> None:
     new = [*PROGRAM]
     del new[2]
@@ -101,6 +135,19 @@ def test_exchanged_operands() -> None:
     new = [*PROGRAM]
     new[3] = replace(new[3], given=(3, 1))
     assert told(shifted(new)) == "m.py:16: dot_general takes another value than before"
+
+
+def test_a_number_is_no_sharding() -> None:
+    """A literal inside of `shard_map` is cast to vary over the mesh: another number of it moves nothing."""
+    cast = row("pvary", 15, [], 30, "axes=(x) 0.5")
+    old = [*PROGRAM[:-2], cast, row("mul", 15, [6, 30], 31), replace(PROGRAM[-1], given=(31,))]
+    new = [*old]
+    new[5] = replace(cast, said="axes=(x) 0.25")
+    new.insert(2, row("rev", 12, [3], 40, "dimensions=(0)"))
+    new[3] = replace(new[3], given=(40,))
+    changes = changed(old, new)
+    assert changes is not None
+    assert cause(changes, "new_collective", ()) == "m.py:12: rev is new, dimensions=(0)"
 
 
 def test_an_edit_that_no_value_leads_to_is_not_named() -> None:

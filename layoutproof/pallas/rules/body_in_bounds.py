@@ -1,12 +1,15 @@
-"""Every access and copy of the body lies inside what it addresses: windows, scratch, semaphores, whole arrays in HBM.
+"""Every access and copy of the body lies inside what it addresses: memory, semaphores, the devices of the mesh.
 
 Why it matters: nothing checks it on the chip. A load past a window reads another buffer, a store destroys one;
-interpret mode clamps both, and wraps negative starts, so that the numbers look right.
+interpret mode clamps both, and wraps negative starts, so that the numbers look right. A device that the mesh does not
+have is one of another slice, or none.
 Refuted by: the smallest `program` and `iteration` whose access leaves its reference, with what it reads of tables.
 Asked for every program, every iteration of every loop, and every content of tables within their assumptions; of masked
 accesses too, because a mask of the TPU does not excuse the slice. Slices are asked one view after the other, each
-inside the shape that it cuts.
-Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 15 of 8.
+inside the shape that it cuts. Of a copy to another device, and of a signal, the place along each axis of the mesh is
+asked likewise.
+Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 15 of 8; on device 0 is
+`lax.rem(me - 1, n)` -1.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): no bounds check by default; `interpret_pallas_call.py` for what is hidden.
 Fix: index from the start of the window (or the reference), stop at `pl.cdiv`, guard the access with `pl.when`.
 Incident: `pl.ds` past the end of its block in an inner loop: https://github.com/pytorch/helion/issues/2104
@@ -19,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 from layoutproof.bodies.cells import kept_by
@@ -26,6 +30,7 @@ from layoutproof.bodies.claims import BodyClaim, asked, not_modelled
 from layoutproof.bodies.effects import (
     Access,
     Body,
+    Device,
     Effect,
     Signal,
     Slice,
@@ -44,7 +49,7 @@ from layoutproof.bodies.values import Lost, maybe
 from layoutproof.core.budget import budget, effort, spent
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
-from layoutproof.core.message import Template
+from layoutproof.core.message import Message, Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import ONE, ZERO, Term, reads
@@ -60,12 +65,20 @@ LOOK_AT_ENDS = Template(
     "pallas.body_in_bounds_look_at_ends",
     "look at where the loop or the grid ends, and at what the access needs: {within}",
 )
+LOOK_AT_DEVICES = Template(
+    "pallas.body_in_bounds_look_at_devices",
+    "{mesh} has {extent} devices, counted from 0; lax.rem of a number below 0 is not above 0: add the extent first, or "
+    "guard it with pl.when",
+)
 DEPENDS = Template("pallas.body_in_bounds_depends", "where the body {what} {name} depends on {lost}")
 WHERE = Template("pallas.body_in_bounds_where", "where the body {what} {name}")
 LOOP_GOES_PAST = Template("pallas.body_in_bounds_loop_goes_past", "look at what the loop hands on: it goes past an end")
 STORED_GOES_PAST = Template(
     "pallas.body_in_bounds_stored_goes_past",
     "look at what the programs store to scalar memory: what is loaded of it goes past an end",
+)
+DEVICE_OUTSIDE = Template(
+    "pallas.body_in_bounds_device_outside", "the body {what} {name} of device {place} of {mesh}, which has {extent}"
 )
 OUTSIDE_AT = Template("pallas.body_in_bounds_outside_at", "the body {what} {elements} of {where}, which has {extent}")
 WHETHER_DEPENDS = Template("pallas.body_in_bounds_whether_depends", "{what} depends on {lost}")
@@ -76,6 +89,8 @@ BODY = True
 SETTLED_BY = "clamp the index, or guard the access by what program ids, loop counters and tables say"
 LONGER = 2
 """How many times the budget of one question the runs may take that are looked at for all questions."""
+DEVICE = -1
+"""Where slices of a view are numbered: the place of a device."""
 MOST_PIECES = 8
 """Slices of one line that are asked about at once, each in one dimension."""
 
@@ -84,7 +99,8 @@ MOST_PIECES = 8
 class AskedCut:
     """What an effect addresses in one dimension: `cut` of `dim`, which has `extent`.
 
-    what: it does there, in words.  listed: whether a list says where.
+    what: it does there, in words.  listed: whether a list says where.  mesh: where `cut` is the place of a device,
+    along what, in words.
     """
 
     spot: Spot
@@ -94,6 +110,14 @@ class AskedCut:
     cut: Slice
     extent: int
     listed: bool
+    mesh: str = ""
+
+    def outside(self, start: int, elements: str) -> Message:
+        """What leaves it, in words."""
+        name = self.view.reference.name
+        if self.mesh:
+            return DEVICE_OUTSIDE(self.what, name, start, self.mesh, self.extent)
+        return OUTSIDE(self.what, elements, self.dim, name, self.extent)
 
 
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
@@ -108,7 +132,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
     accesses = 0
     for effect in body.effects:
-        for place, cuts in _cuts(effect):
+        for place, cuts in _cuts(kernel, effect):
             accesses += 1
             for outside, one in cuts:
                 path = tuple(map(id, one.spot.path))
@@ -130,7 +154,7 @@ def unasked(kernel: Kernel) -> Settled:
     return undecided("the body is not known" if kernel.body is None else "the body reads and writes nothing")
 
 
-def _cuts(effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
+def _cuts(kernel: Kernel, effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
     """The slices of an effect, of each the number in its view and where it may leave what it cuts."""
     for view, what in _views(effect):
         for place, step in enumerate((*_cut(effect, view), *_picked(view))):
@@ -145,6 +169,24 @@ def _cuts(effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
                     spot = _where_masked(effect, view) if listed else effect.spot
                     found.append((outside, AskedCut(spot, view, what, k, piece, extent, listed)))
             yield place, found
+    if isinstance(effect, StartedCopy | Signal) and effect.device is not None:
+        view, what = (effect.semaphore, "signals") if isinstance(effect, Signal) else (effect.target, "copies into")
+        cuts = [
+            AskedCut(effect.spot, view, what, k, Slice(at, ONE, single=True), extent, False, mesh)
+            for k, (mesh, at, extent) in enumerate(_places(kernel, effect.device))
+        ]
+        asked_of = [(_outside(one.cut, one.extent), one) for one in cuts]
+        yield DEVICE, [(outside, one) for outside, one in asked_of if outside is not FALSE]
+
+
+def _places(kernel: Kernel, device: Device) -> Iterator[tuple[str, Term, int]]:
+    """Where a device is, as the body says it: along what, in words, the place, and how many there are."""
+    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True)) if device.core else dict(kernel.axes)
+    for axis, at in device.places:
+        if type(extents.get(axis)) is int:
+            yield f"axis {axis}", at, extents[axis]
+    if device.logical is not None and extents:
+        yield "the mesh", device.logical, prod(extents.values())
 
 
 def _views(effect: Effect) -> Iterator[tuple[View, str]]:
@@ -233,7 +275,7 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
                     which = f"element {start}"
                 else:
                     which = f"elements {start}:{last + 1}" + (f":{cut.stride}" if cut.stride != 1 else "")
-                return OUTSIDE(what, which, piece.dim, name, piece.extent)
+                return piece.outside(start, which)
         return f"the body {what} {name} outside"
 
     def hint(at: Point, on: Numbers) -> str:
@@ -241,6 +283,8 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
             cut = piece.cut
             start, reach = (found.value(term, at, on) for term in (cut.start, cut.size))
             last = piece.extent - 1 - (reach - 1) * cut.stride
+            if piece.mesh and not 0 <= start <= last:
+                return LOOK_AT_DEVICES(piece.mesh, piece.extent)
             if reach > 0 and not 0 <= start <= last:
                 may_be = f"the {'index' if cut.single else 'start'} in dimension {piece.dim} may be 0 to {last}"
                 within = may_be if last >= 0 else f"{piece.extent} are there"
@@ -248,7 +292,7 @@ def _inside(kernel: Kernel, body: Body, asked_of: list[tuple[Term, AskedCut]]) -
         return ""
 
     def fixes(at: Counterexample) -> Iterator[KernelFix]:
-        for piece in () if pieces[0].listed else pieces:
+        for piece in () if pieces[0].listed or pieces[0].mesh else pieces:
             yield from inside(kernel, body, spot, view, piece.dim, piece.extent, piece.cut)
 
     extra = [term for piece in pieces for term in (piece.cut.start, piece.cut.size)]
@@ -334,7 +378,9 @@ def _leaving_in_runs(kernel: Kernel, body: Body, after_another: bool) -> frozens
 
     All questions about a body look at the same runs, and most of them find nothing.
     """
-    asked_of = {effect.spot.number: [one for _, cuts in _cuts(effect) for _, one in cuts] for effect in body.effects}
+    asked_of = {
+        effect.spot.number: [one for _, cuts in _cuts(kernel, effect) for _, one in cuts] for effect in body.effects
+    }
     leaving: set[int] = set()
 
     def look(run: ProgramWalk, effect: Effect, on: Symbolic, turns: tuple[Number, ...]) -> None:
@@ -358,6 +404,8 @@ def _left(on: Symbolic, pieces: Iterable[AskedCut]) -> str:
     for piece in pieces:
         start = on(piece.cut.start)
         if type(start) is int and on(_outside(piece.cut, piece.extent)) is True:
+            if piece.mesh:
+                return piece.outside(start, "")
             which = f"element {start}" if piece.cut.single else f"elements from {start} on"
             where = f"dimension {piece.dim} of {piece.view.reference.name}"
             return OUTSIDE_AT(piece.what, which, where, piece.extent)
