@@ -5,10 +5,14 @@
     allocator          a request for memory that failed while a program ran
     resharding         the SPMD partitioner's "Involuntary full rematerialization"
     shardings          dimensions that a sharding does not divide, ranks, mesh axes, JAX's sharding types
+    concrete           values that Python needs and tracing does not have
     tracing            shapes in products, broadcasts, reshapes and carries, while JAX traces a function
     calls              devices, shardings, argument numbers and types that a jitted function does not take
     donation           donated arrays that were not used, arrays that are used after they were donated
     references         stores of a kernel's body that Pallas refuses, kernels on a backend that runs none
+    pallas             constants, grids, index maps, aliases, types and semaphores that Pallas refuses itself
+    mosaic_gpu         copies, products and memory of kernels for GPUs, blocks of Triton
+    halted             what a TPU says when it stops
     mosaic             what the TPU kernel compiler and the Pallas lowering refuse
     compiler_checks    checks of the compiler's own that failed, constants that take long
 

@@ -121,20 +121,6 @@ def _given_a_tracer(match: re.Match[str], block: str) -> Told:
     )
 
 
-def _concrete(match: re.Match[str], block: str) -> Told:
-    on = re.search(r"depends on the value of the arguments? '?(\w{1,60})", block)
-    where = re.search(r"`(\w{1,40})` argument to `(\w{1,40})`|error arose in ([\w.]{0,59}\w)", block)
-    said = "" if where is None else f", by {where[3] or f'{where[2]} for its {where[1]}'}"
-    return Told(
-        f"a number is needed while the function is traced{said}, and it is one of the running program"
-        + (f": it depends on {on[1]}" if on else ""),
-        (
-            f"make {on[1] if on else 'the argument'} static: jax.jit(f, static_argnames=..)",
-            "or write it for values: jnp.where, jax.lax.cond, jax.lax.while_loop",
-        ),
-    )
-
-
 def _carry(match: re.Match[str], block: str) -> Told:
     return Told(
         "the body of scan returns a carry of another structure than it was given",
@@ -207,7 +193,6 @@ _KINDS: tuple[Kind, ...] = (
         re.compile(r"No canonicalize_dtype handler for type: .{0,80}Tracer|Got type <class '[\w.]{0,80}Tracer'>"),
         _given_a_tracer,
     ),
-    (re.compile(r"ConcretizationTypeError: |TracerIntegerConversionError: "), _concrete),
     (re.compile(r"scan carry output and input must have (?:the )?same type structure"), _carry),
     (re.compile(r"Can't change bitwidth during a relayout"), _relayout_width),
     (re.compile(r"Unsupported layout change for 'vector<\d+xi(?:8|16)>': \"\d+,\{0,0\},\(1,\d+\)"), _one_row),

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from layoutproof.messages.explanation import Explanation, joined
 from layoutproof.messages.kinds import SPEC, Kind, Told, explained
 from layoutproof.messages.pasted import PastedLine
 
-_DEVICES = r"with device ids \[([\d,. ]{0,4000})\] on platform (\w{1,20})"
+_MESH = r"(?:Abstract)?Mesh\((?:[^()]|\([^()]{0,200}\)){0,400}\)"
+_DEVICES = r"(?:with|and) device ids \[([\d,. ]{0,4000})\] on platform (\w{1,20})"
 
 
 def _devices(match: re.Match[str], block: str) -> Told:
     """Two values of one program that lie on other devices."""
     (one, on_one), (two, on_two) = ((match[k].replace(" ", "").split(","), match[k + 1]) for k in (2, 5))
     names = [
-        re.split(r" of .{1,200} with shape| inside jit|,? with ", name)[0].strip() for name in (match[1], match[4])
+        re.split(r" of .{1,200} with shape| inside jit|,? (?:with|and) ", name)[0].strip()
+        for name in (match[1], match[4])
     ]
     cut = any("." in each for each in (*one, *two))
     if (one, on_one) == (two, on_two):
@@ -152,6 +155,42 @@ def _both(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _context_mesh(match: re.Match[str], block: str) -> Told:
+    here, given = match[1].strip(), match[2].strip()
+    return Told(
+        f"jax.set_mesh has made {here} the mesh of everything inside, and this call is given another one, {given}",
+        (
+            "one mesh for both: jax.set_mesh(mesh) with the mesh that the call is given, or no mesh= of the call",
+            "equal is what has the same axes, sizes, axis types and devices in one order",
+        ),
+    )
+
+
+def _layouts(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"jit is asked for its argument ({match[3]}) with {match[1]}, and the array lies as {match[2]}; jit "
+        "turns nothing that is placed already",
+        (
+            "jax.device_put(x, Format(layout, sharding)) with the layout of in_shardings before the call",
+            "or Layout.AUTO when it is compiled, and arrays put to compiled.input_formats",
+        ),
+    )
+
+
+def _few_devices(match: re.Match[str], block: str) -> Told:
+    have, shape = int(match[1]), tuple(int(n) for n in re.findall(r"\d+", match[2]))
+    wanted = prod(shape)
+    if have >= wanted:
+        return Told("", reason=f"{have} devices are enough for {shape}, so they do not explain it")
+    return Told(
+        f"a mesh of {shape} takes {wanted} devices, and {have} are there",
+        (
+            f"a mesh of at most {have}",
+            f"on a CPU, for tests: XLA_FLAGS=--xla_force_host_platform_device_count={wanted} before JAX is imported",
+        ),
+    )
+
+
 def _no_axis(match: re.Match[str], block: str) -> Told:
     return Told(
         f"an operation speaks of axis {match[1]}, and nothing around it has an axis of that name",
@@ -214,6 +253,20 @@ _KINDS: tuple[Kind, ...] = (
         _both,
     ),
     (re.compile(r"[Uu]nbound axis name: (\w{1,80})"), _no_axis),
+    (
+        re.compile(
+            rf"[Cc]ontext mesh ({_MESH}) (?:should|must) match the (?:mesh passed|mesh of sharding).{{0,40}}? ({_MESH})"
+        ),
+        _context_mesh,
+    ),
+    (
+        re.compile(
+            r"Layout passed to p?jit does not match the layout on the respective arg\. Got p?jit layout: "
+            r"(Layout\(.{1,200}?\)),? arg layout: (Layout\(.{1,200}?\)) for arg type: (\w+\[[\d,]*\])"
+        ),
+        _layouts,
+    ),
+    (re.compile(r"Number of devices (\d{1,9}) must be >= the product of mesh_shape (\([\d, ]{1,80}\))"), _few_devices),
 )
 
 

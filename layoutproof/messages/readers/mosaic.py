@@ -383,6 +383,43 @@ def _device_kind(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _accumulator(match: re.Match[str], block: str) -> Told:
+    product = re.search(r"-> vector<[\dx]*x?(\w{1,10})>", block)
+    given = f", and here it is {product[1]}" if product else ""
+    return Told(
+        f"the matrix unit adds up in 32 bits: the result of a product is float32 or int32{given}",
+        ("jnp.dot(a, b, preferred_element_type=jnp.float32), and .astype(o_ref.dtype) when it is stored",),
+    )
+
+
+def _new_dimension(match: re.Match[str], block: str) -> Told:
+    cast = _CAST.search(block)
+    said = f" ({_shown(_dims(cast[1]))} to {_shown(_dims(cast[3]))})" if cast else ""
+    return Told(
+        f"an operation{said} puts a dimension of 1 among the last two, or takes one away: rows move to other "
+        "registers, and this compiler does not do it for this type or shape",
+        (
+            "keep the last two dimensions as they are, and put the new one before them: x[None] in place of x[:, None]",
+            "or reshape the array outside of the kernel; sums with keepdims=True keep both",
+            "layoutproof kernels --compile tries it with today's compiler",
+        ),
+    )
+
+
+def _offsets(match: re.Match[str], block: str) -> Told:
+    pieces = [_dims(one[0]) for one in re.findall(_TYPE, block)]
+    shown = f": {joined([_shown(one) for one in dict.fromkeys(pieces)])}" if pieces else ""
+    return Told(
+        "arrays are put together where one does not begin at a whole register: pieces of fewer than "
+        f"{SUBLANES} rows, or {LANES} lanes, have to be moved{shown}",
+        (
+            f"pieces of multiples of {SUBLANES} rows (16 of bfloat16, 32 of int8) and {LANES} lanes",
+            "or store each piece to its rows of a scratch: s[0:4] = a; s[4:8] = b",
+            "or put them together outside of the kernel",
+        ),
+    )
+
+
 _KINDS: tuple[Kind, ...] = (
     (re.compile(r"[Uu]nsupported shape cast"), _shape_cast),
     (re.compile(r"cannot statically prove that index in dimension (\d+) is a multiple of (\d+)"), _alignment),
@@ -433,5 +470,11 @@ _KINDS: tuple[Kind, ...] = (
     (re.compile(r"Mosaic kernels cannot be automatically partitioned"), _not_partitioned),
     (re.compile(r"Padded transposes unsupported"), _padded_transpose),
     (re.compile(r"Non-trivial layouts unsupported"), _nontrivial),
+    (
+        re.compile(r"Expected matmul acc to be 32-bit|Expected 32-bit (?:acc|result) in \w{1,10}::?\w{0,10}Matmul"),
+        _accumulator,
+    ),
+    (re.compile(r"[Uu]nsupported implicit dim change"), _new_dimension),
+    (re.compile(r"[Cc]oncatenate? (?:with|of) non-native offsets|result/input offsets? mismatch"), _offsets),
     (re.compile(r"Unsupported TPU device kind: cpu"), _device_kind),
 )
