@@ -217,6 +217,43 @@ TEXTS = {
         "Pallas",
         "a semaphore of type DMA",
     ),
+    "The size of all_to_all split_axis (6) has to be divisible by the size of the named axis x (4)": (
+        "collective",
+        "6 elements are no multiple of 4",
+    ),
+    "ppermute sources and destinations must be unique, got [(0, 1), (1, 1)].": (
+        "collective",
+        "device 1 receives 2 times",
+    ),
+    "psum is a variant->invariant collective. This means that the axis names mentioned in `axes` passed to `psum` must "
+    "be present in `jax.typeof(inp).mat.varying`. Got axes=('x',) and jax.typeof(inp).mat.varying=frozenset()": (
+        "collective",
+        "psum over ('x',)",
+    ),
+    "unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got float32[], but expected float32[]{x} "
+    "because": (
+        "collective",
+        "the result varies over the mesh (float32[]{x})",
+    ),
+    "`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The array sharding: "
+    "P('x', None) did not match the sharding provided: P(None, 'x'). Please use": (
+        "sharding",
+        "the array is P('x', None)",
+    ),
+    "Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis specs: None "
+    "vs x": (
+        "sharding",
+        "split over None in one and x in another",
+    ),
+    "pjit does not support kwargs when in_shardings is specified.": ("jit", "by keyword"),
+    "Non-hashable static arguments are used in a jit function. An error occurred while trying to hash an object of "
+    "type <class 'list'>, [1, 2].": ("jit", "<class 'list'> has none"),
+    "memref<32xf32> must have a number of elements that is a multiple of 128 (got 32)": (
+        "Pallas for GPUs",
+        "32 elements are no multiple of 128",
+    ),
+    "The input carry c has type float32[4] but the corresponding output carry component has type float32[4]{V:x}, so "
+    "the varying manual axes do not match.": ("shapes", "float32[4] and float32[4]{V:x}"),
     "64-bit types are not supported": ("Pallas", "64 bits wide"),
     "Unsupported cast: int8 -> float16": ("Pallas", "from int8 to float16"),
 }

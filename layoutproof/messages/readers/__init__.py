@@ -7,6 +7,7 @@
     shardings          dimensions that a sharding does not divide, ranks, mesh axes, JAX's sharding types
     concrete           values that Python needs and tracing does not have
     tracing            shapes in products, broadcasts, reshapes and carries, while JAX traces a function
+    collectives        shards that collectives move, values that vary over a mesh
     calls              devices, shardings, argument numbers and types that a jitted function does not take
     donation           donated arrays that were not used, arrays that are used after they were donated
     references         stores of a kernel's body that Pallas refuses, kernels on a backend that runs none

@@ -177,6 +177,42 @@ def _layouts(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _keywords(match: re.Match[str], block: str) -> Told:
+    return Told(
+        "in_shardings is one entry for each positional argument, and the call gives some by keyword",
+        ("give them by position, or leave in_shardings out and put the arrays with jax.device_put",),
+    )
+
+
+def _from_numpy(match: re.Match[str], block: str) -> Told:
+    return Told(
+        "on several processes a NumPy array is not cut by in_shardings: each process has its own",
+        (
+            "jax.make_array_from_process_local_data(sharding, x) of the part that this process has",
+            "or P() for what is the same in all processes",
+        ),
+    )
+
+
+def _no_hash(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"a static argument is looked up by its hash, and {match[1]} has none",
+        ("a tuple for a list, a frozen dataclass for a dict", "or no static argument: pass it as an array"),
+    )
+
+
+def _no_array(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"{match[2]} is no array and no number: an argument of a jitted function has a shape and a type",
+        (
+            f"static_argnames={match[3]!r} where it is a setting"
+            if match[3]
+            else "static_argnames where it is a setting",
+            "jax.tree_util.register_dataclass for a class of arrays",
+        ),
+    )
+
+
 def _few_devices(match: re.Match[str], block: str) -> Told:
     have, shape = int(match[1]), tuple(int(n) for n in re.findall(r"\d+", match[2]))
     wanted = prod(shape)
@@ -265,6 +301,19 @@ _KINDS: tuple[Kind, ...] = (
             r"(Layout\(.{1,200}?\)),? arg layout: (Layout\(.{1,200}?\)) for arg type: (\w+\[[\d,]*\])"
         ),
         _layouts,
+    ),
+    (re.compile(r"pjit does not support kwargs when in_shardings is specified"), _keywords),
+    (re.compile(r"Passing non-trivial shardings for numpy inputs is not allowed"), _from_numpy),
+    (
+        re.compile(r"Non-hashable static arguments are used.{0,200}?to hash an object of type (<class .{1,80}?>)"),
+        _no_hash,
+    ),
+    (
+        re.compile(
+            r"[Ee]rror interpreting argument to (.{1,120}?) as an abstract array\. The problematic value is of type "
+            r"(<class .{1,80}?>) and was passed to the function at path ([\w.\[\]']{0,80}\w)?"
+        ),
+        _no_array,
     ),
     (re.compile(r"Number of devices (\d{1,9}) must be >= the product of mesh_shape (\([\d, ]{1,80}\))"), _few_devices),
 )

@@ -178,6 +178,23 @@ def _powers(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _all_threads(match: re.Match[str], block: str) -> Told:
+    step, given = int(match[1]), int(match[2])
+    if step and given % step == 0:
+        return Told("", reason=f"{given} is a multiple of {step}, so it does not explain it")
+    return Told(
+        f"a warpgroup loads and stores with {step} lanes, and {given} elements are no multiple of {step}",
+        (f"blocks of {_next(given, step or 1)} elements or more", "or the Triton backend of pallas_call"),
+    )
+
+
+def _rocm(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"Mosaic GPU is for NVIDIA's GPUs, and this one is AMD's ({match[1]})",
+        ("compiler_params=plgpu.CompilerParams() of jax.experimental.pallas.triton: the Triton backend has AMD, too",),
+    )
+
+
 def _no_grid_of_data(match: re.Match[str], block: str) -> Told:
     return Told(
         "Mosaic GPU takes a grid of numbers that are known while it is traced; here one is an array",
@@ -266,6 +283,8 @@ _KINDS: tuple[Kind, ...] = (
         ),
         _powers,
     ),
+    (re.compile(r"must have a number of elements that is a multiple of (\d{1,6}) \(got (\d{1,9})\)"), _all_threads),
+    (re.compile(r"invalid literal for int\(\) with base 10: '(gfx\w{1,10})'"), _rocm),
     (re.compile(r"[Dd]ynamic grid bounds (?:are )?not supported in the Mosaic GPU lowering"), _no_grid_of_data),
 )
 

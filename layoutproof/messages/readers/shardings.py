@@ -133,6 +133,40 @@ def _name_the_result(match: re.Match[str], block: str) -> Told:
     )
 
 
+def _asserted(match: re.Match[str], block: str) -> Told:
+    if match[1] == match[2]:
+        return Told("", reason=f"both shardings of the message are {match[1]}, so they do not explain it")
+    return Told(
+        f"on Explicit axes with_sharding_constraint moves nothing and asserts: the array is {match[1]}, and "
+        f"{match[2]} is asked for",
+        (
+            f"jax.sharding.reshard(x, {match[2]}) moves it",
+            "or AxisType.Auto for the mesh's axes, where the compiler is to choose",
+        ),
+    )
+
+
+def _no_in_specs(match: re.Match[str], block: str) -> Told:
+    return Told(
+        "None is no spec of shard_map's arguments",
+        (
+            "P() for an argument that each device has whole",
+            "or no in_specs on Explicit axes: they follow the arguments",
+        ),
+    )
+
+
+def _vmapped(match: re.Match[str], block: str) -> Told:
+    return Told(
+        f"vmap goes along one dimension of several arrays, which is split over {match[1]} in one and {match[2]} in "
+        "another",
+        (
+            "jax.sharding.reshard one of them, so that the mapped dimension is split alike",
+            "in_axes=None for one that is the same for all",
+        ),
+    )
+
+
 def _auto_axes(match: re.Match[str], block: str) -> Told:
     return Told(
         "the mesh's axes are Explicit, and with_sharding_constraint speaks of Auto axes only",
@@ -383,6 +417,21 @@ _KINDS: tuple[Kind, ...] = (
         _pieces,
     ),
     (re.compile(r"with_sharding_constraint can only refer to Auto axes"), _auto_axes),
+    (
+        re.compile(
+            rf"`with_sharding_constraint` acts as an assert .{{0,80}}?The array sharding: {SPEC} did not match the "
+            rf"sharding provided: {SPEC}"
+        ),
+        _asserted,
+    ),
+    (re.compile(r"shard_map in_specs argument must be a pytree .{0,120}? but it was None"), _no_in_specs),
+    (
+        re.compile(
+            r"Mapped away dimension of inputs passed to vmap should be sharded the same\. Got inconsistent axis specs: "
+            r"(.{1,80}?) vs (.{1,80}?)(?=$|\.)"
+        ),
+        _vmapped,
+    ),
     (
         re.compile(r"Length of sharding\.spec \((\d+)\) must be equal to aval's ndim \((\d+)\)"),
         _rank,

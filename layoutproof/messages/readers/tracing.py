@@ -127,6 +127,11 @@ def _changed(what: str, one: str, two: str, after: str) -> Told:
     if one == two:
         return Told("", reason=_CONTRADICTS)
     ways = []
+    varies = re.search(r"\{V:([\w,() ]{1,60})\}", two)
+    if varies and kind == other and sizes[0] == sizes[1]:
+        axes = varies[1].strip("()").replace(" ", "").strip(",")
+        cast = f"jax.lax.pcast(first, {tuple(axes.split(','))}, to='varying')"
+        ways.append(f"the second varies over the mesh: {cast} before the loop")
     if kind != other and sizes[0] == sizes[1]:
         ways.append(f"{after}.astype(jnp.{kind}), or {other} from the beginning; x.dtype says it")
     elif sizes[0] != sizes[1]:
