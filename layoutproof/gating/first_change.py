@@ -312,16 +312,17 @@ def _said(changes: Changed, edit: SourceEdit) -> str:
         return ""
     here, there = changes.sources if edit.new is None else changes.sources[::-1]
     said = _edited(old, new, changes, edit, place)
-    # a row that says something else while its line is as it was has it from a constant
+    # a row that says something else while its line is as it was has it from a definition
     silent = not said or not edit.own or (old is not None and new is not None and old.said == new.said)
-    constant = "" if silent or _is_fresh(place, here, there) else constant_behind(place, here, there)
-    return f"{constant} is another one now; {said}" if constant else said
+    definition = "" if silent or _is_fresh(place, here, there) else definition_behind(place, here, there)
+    return f"{definition} is another one now; {said}" if definition else said
 
 
-def constant_behind(place: str, here: Sources, there: Sources) -> str:
-    """The line of a constant that a statement uses, and of which the other source has another text; "" for none.
+def definition_behind(place: str, here: Sources, there: Sources) -> str:
+    """The line of a definition that a statement uses, and of which the other source has another text; "" for none.
 
-    A constant is a name that one statement of the file gives a value; of one that uses others, theirs are looked at.
+    A definition is a name that one statement of the file gives a value, or a function; of one that uses others, theirs
+    are looked at. Of a function of which several lines differ none is named.
 
     Args:
         place: `file:line`, of the statement.
@@ -329,10 +330,10 @@ def constant_behind(place: str, here: Sources, there: Sources) -> str:
         there: The lines of the other source.
 
     Returns:
-        The line of the constant and its name, "" where there is none, or where the file is no Python.
+        The line of the definition and its name, "" where there is none, or where the file is no Python.
 
     >>> was, now = ([f"S = P({axis})", "T = S, S", "y = put(x, T)"] for axis in ("'x'", "'y'"))
-    >>> constant_behind("m.py:3", {"m.py": now}, {"m.py": was})
+    >>> definition_behind("m.py:3", {"m.py": now}, {"m.py": was})
     'm.py:1: S'
     """
     file, _, line = place.rpartition(":")
@@ -344,13 +345,7 @@ def constant_behind(place: str, here: Sources, there: Sources) -> str:
     around = [s for s in statements if s.lineno <= int(line) <= (s.end_lineno or s.lineno)]
     if not around:
         return ""
-    given: dict[str, list[ast.Assign | ast.AnnAssign]] = defaultdict(list)
-    for statement in statements:
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    given[target.id].append(statement)
+    given = _definitions(statements)
     todo, seen = deque([min(around, key=lambda s: (s.end_lineno or s.lineno) - s.lineno)]), set[str]()
     while todo:
         used = {node.id for node in ast.walk(todo.popleft()) if isinstance(node, ast.Name)}
@@ -359,12 +354,31 @@ def constant_behind(place: str, here: Sources, there: Sources) -> str:
             if len(given[name]) != 1:
                 continue
             (statement,) = given[name]
-            at = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-            fresh = next((f"{file}:{k}" for k in at if _is_fresh(f"{file}:{k}", here, there)), "")
-            if fresh:
-                return f"{fresh}: {name}"
+            begins = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+            at = range(begins, (statement.end_lineno or statement.lineno) + 1)
+            fresh = [k for k in at if _is_fresh(f"{file}:{k}", here, there)]
+            if fresh and (len(fresh) == 1 or not isinstance(statement, ast.FunctionDef)):
+                return f"{file}:{fresh[0]}: {name}"
             todo.append(statement)
     return ""
+
+
+def _definitions(statements: Iterable[ast.stmt]) -> defaultdict[str, list[ast.stmt]]:
+    """The statements that give a name its value, by name."""
+    given: defaultdict[str, list[ast.stmt]] = defaultdict(list)
+    for statement in statements:
+        targets: list[ast.expr] = []
+        if isinstance(statement, ast.FunctionDef):
+            given[statement.name].append(statement)
+        elif isinstance(statement, ast.Assign):
+            targets = statement.targets
+        elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+            targets = [statement.target]
+        for target in targets:
+            for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(each, ast.Name):
+                    given[each.id].append(statement)
+    return given
 
 
 def _edited(old: SourceRow | None, new: SourceRow | None, changes: Changed, edit: SourceEdit, place: str) -> str:

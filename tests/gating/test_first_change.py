@@ -74,13 +74,16 @@ def test_a_helper_that_was_edited_is_the_place() -> None:
         (["S = P('x')", ""], ["S = P(None)", ""], "m.py:4: S is another one now; m.py:12: "),
         (["S = (", "    P('x'))"], ["S = (", "    P(None))"], "m.py:5: S is another one now; m.py:12: "),
         (["R = P('x')", "S = R, R"], ["R = P(None)", "S = R, R"], "m.py:4: R is another one now; m.py:12: "),
+        (["@a", "def S(): return 1"], ["@b", "def S(): return 1"], "m.py:4: S is another one now; m.py:12: "),
+        (["def S():", "    return 1"], ["def S():", "    return 2"], "m.py:5: S is another one now; m.py:12: "),
+        (["@a", "def S(): return 1"], ["@b", "def S(): return 2"], "m.py:12: "),
         (["S = P('x')", "R = 1"], ["S = P('x')", "R = 2"], "m.py:12: "),
         (["S = P('x')", "S = S"], ["S = P(None)", "S = S"], "m.py:12: "),
         (["S = P('x'", ""], ["S = P(None", ""], "m.py:12: "),
     ],
 )
-def test_a_constant_that_a_line_uses_is_the_place(constants: list[str], now: list[str], place: str) -> None:
-    """The line that says something else is as it was; given twice, or in what is no Python, no constant is named."""
+def test_a_definition_that_a_line_uses_is_the_place(constants: list[str], now: list[str], place: str) -> None:
+    """The line that says something else is as it was; given twice, or in what is no Python, none is named."""
 
     def lines(constants: list[str]) -> list[str]:
         return [
