@@ -285,7 +285,7 @@ class FlightWalk:
         after = [after for way in ways for after in self._effect(effect, here, way)]
         after = list(dict.fromkeys(after)) if len(after) > 1 else after
         if len(after) > MOST_WAYS:
-            self._open("", effect.spot, f"more than {MOST_WAYS} ways through the body")
+            self._open("", effect.spot, texts.WAYS(MOST_WAYS))
             raise _Stop
         return after
 
@@ -333,7 +333,7 @@ class FlightWalk:
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
                 what = texts.COUNTS_ELSE(name)
                 spot = Spot(0, (), (), loop.source)
-                self._open(name, spot, f"{what}: not modelled")
+                self._open(name, spot, texts.LOOP_NOT_MODELLED(what))
                 raise _Stop
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
@@ -443,7 +443,7 @@ class FlightWalk:
             elif loop.name in self.body.goes_on:
                 more = self._symbolic(inner, way)(self.body.goes_on[loop.name])
             else:
-                self._open("", Spot(0, (), (), loop.source), "whether a loop goes on: not known")
+                self._open("", Spot(0, (), (), loop.source), texts.LOOP_GOES_ON_UNKNOWN())
                 raise _Stop
             if isinstance(more, OpenCondition):
                 todo += [replace(way, assumed=(*way.assumed, (more.first(), taken))) for taken in (True, False)]
@@ -474,7 +474,7 @@ class FlightWalk:
     def turned(self, loop: Loop) -> None:
         """Stops where the walk is too long."""
         if self.steps > self.most:
-            self._open("", Spot(0, (), (), loop.source), f"more than {self.most} terms in the walk")
+            self._open("", Spot(0, (), (), loop.source), texts.TERMS_WALKED(self.most))
             raise _Stop
 
     def _freed(self, freed: Freed, way: Way, at: Moment) -> None:
@@ -658,7 +658,7 @@ class FlightWalk:
             flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source, lists, copy.adds)
             slot = way.slot(key)
             if slot.signals:
-                self._unknown(semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
+                self._unknown(semaphore, copy.spot, texts.COUNTS_BOTH(key[0]))
             way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
         return way
 
@@ -681,13 +681,13 @@ class FlightWalk:
             return way.with_slot(key, Slot(_last(slot.flights, wait.left or 0)))
         size = reference.arrivals or bytes_of(on, wait.view)
         if slot.signals:
-            self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
+            self._unknown(wait.semaphore, wait.spot, texts.COUNTS_BOTH(key[0]))
         waited, total = plus(slot.waited, size), _total(slot)
         left = plus(total, waited, -1)
         ends = None if type(left) is int else on.interval(left)
         if type(left) is not int and (ends is None or ends[0] < 0):
             # bytes that are there whatever the numbers are need not be known
-            self._unknown(wait.semaphore, wait.spot, f"whether {slot_text(*key)} has {size} bytes of {total}")
+            self._unknown(wait.semaphore, wait.spot, texts.HAS_BYTES(slot_text(*key), size, total))
         word = "arrivals" if reference.arrivals else "bytes"
         if reference.arrivals and isinstance(left, int) and left >= reference.arrivals:
             what = texts.WAITS_PHASE(slot_text(*key))
@@ -714,7 +714,7 @@ class FlightWalk:
             arrived = Flight(signal.spot.number, nowhere, nowhere, size, (), signal.spot.source)
             return way.with_slot(key, replace(slot, flights=(*slot.flights, arrived)))
         if type(amount) is not int or slot.flights:
-            self._unknown(signal.semaphore, signal.spot, f"what {slot_text(*key)} counts after {amount} more")
+            self._unknown(signal.semaphore, signal.spot, texts.COUNTS_AFTER(slot_text(*key), amount))
         count = slot.signals + (-amount if signal.wait else amount)
         if count < 0:
             what = texts.WAITS_SIGNALS(amount, slot_text(*key), slot.signals)
@@ -817,10 +817,10 @@ class FlightWalk:
         name = region.name
         at = tuple(start for start, size, _ in region.runs)
         if not region.exact or any(size != 1 for _, size, _ in region.runs):
-            self._unknown(view, spot, f"which semaphores of {name} are meant")
+            self._unknown(view, spot, texts.SEMAPHORES_MEANT(name))
         for other, there in (k for k, _ in way.slots):
             if other == name and there != at and any(type(n) is not int for n in (*at, *there)):
-                self._unknown(view, spot, f"whether {slot_text(name, at)} and {slot_text(name, there)} are one slot")
+                self._unknown(view, spot, texts.ONE_SEMAPHORE(slot_text(name, at), slot_text(name, there)))
         return name, at
 
     def _region(self, on: Symbolic, view: View) -> ViewedRegion:
@@ -831,7 +831,7 @@ class FlightWalk:
 
     def _unknown(self, view: View, spot: Spot, why: str) -> NoReturn:
         """Something that is not known, and without which the walk cannot go on."""
-        self._open(view.reference.name, spot, f"{why}: not known")
+        self._open(view.reference.name, spot, texts.NOT_KNOWN(why))
         raise _Stop
 
     def _open(self, name: str, spot: Spot, what: str) -> None:

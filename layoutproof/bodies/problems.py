@@ -7,6 +7,7 @@ from layoutproof.core.message import Template
 ACCUMULATOR_SHAPE = Template("bodies.accumulator_shape", "an accumulator whose shape depends on data")
 AND_RUNS = Template("bodies.and_runs", "the bitwise and with {mask}, which has {runs} runs of ones")
 ARITHMETIC_SHIFT = Template("bodies.arithmetic_shift", "an arithmetic shift of {dtype}")
+ARRAY_GIVEN_TWICE = Template("bodies.array_given_twice", "an array that a copy moves is given twice")
 ARRIVALS = Template("bodies.arrivals", "how often it arrives")
 AXIS_INDEX = Template("bodies.axis_index", "axis_index of {axis}, an axis of no mesh that is known here")
 BARRIERS_MEANT = Template("bodies.barriers_meant", "which barriers of {name} are meant")
@@ -34,6 +35,7 @@ CONVERSION = Template("bodies.conversion", "a conversion from {old} to {new}")
 CONVERSION_KIND = Template("bodies.conversion_kind", "a conversion to {new}, which is no integer")
 CONVERTED = Template("bodies.converted", "a number that was converted from {old} to {new}")
 COPY_BYTES = Template("bodies.copy_bytes", "how many bytes a copy moves")
+COPY_INTO_SCALAR_MEMORY = Template("bodies.copy_into_scalar_memory", "a copy into scalar memory")
 COPY_INTO_SCOPE = Template(
     "bodies.copy_into_scope", "a copy into memory of another device that a scope of its body allocates"
 )
@@ -45,7 +47,9 @@ COPY_TO = Template("bodies.copy_to", "a copy to {device}")
 COPY_WITHOUT_SEMAPHORE = Template(
     "bodies.copy_without_semaphore", "a copy to another device without a semaphore of its own"
 )
+COUNTS_AFTER = Template("bodies.counts_after", "what {semaphore} counts after {amount} more")
 COUNTS_AT_END = Template("bodies.counts_at_end", "{semaphore} of {device} counts {count} when all {kind}s have ended")
+COUNTS_BOTH = Template("bodies.counts_both", "what {semaphore} counts, signals and bytes")
 COUNTS_BYTES = Template(
     "bodies.counts_bytes", "{semaphore} counts {count} bytes {when}: {total} started, {waited} waited for"
 )
@@ -77,11 +81,17 @@ FUNCTION_HANDS_ON = Template(
 )
 GATHER = Template("bodies.gather", "what a gather takes or fills in")
 GATHER_SHAPE = Template("bodies.gather_shape", "a gather whose indices have another shape")
+GIVEN_IN_FLIGHT = Template("bodies.given_in_flight", "{step}{at} is given it, {lost}")
 GOES_INTO = Template("bodies.goes_into", "a semaphore goes into {step}{at}: what happens there is not looked at")
 GPU_OPERANDS = Template("bodies.gpu_operands", "more operands than the views of an equation have")
 HANDED_NUMBER = Template("bodies.handed_number", "a number that a loop hands on")
 HANDED_VALUE = Template("bodies.handed_value", "a value that a loop hands on")
+HAS_BYTES = Template("bodies.has_bytes", "whether {semaphore} has {size} bytes of {total}")
 INDEX_ARRAY = Template("bodies.index_array", "an index that is an array")
+IN_FLIGHT_AT_END = Template(
+    "bodies.in_flight_at_end", "a copy that moves {memory} is in flight when the kernel ends: not modelled"
+)
+IN_FLIGHT_DEPENDS = Template("bodies.in_flight_depends", "what is in flight depends on {lost}")
 IOTA = Template("bodies.iota", "an iota of {dtype}")
 ITERATIONS = Template("bodies.iterations", "more than {most} iterations in one program")
 LARGEST = Template("bodies.largest", "the largest of many")
@@ -98,8 +108,8 @@ LOOK_AT_ARRIVALS = Template(
 )
 LOOK_AT_BARRIER = Template(
     "bodies.look_at_barrier",
-    "look at what comes before it: signal pltpu.get_barrier_semaphore() of each device that is reached, and wait "
-    "for theirs",
+    "look at what comes before it: signal pltpu.get_barrier_semaphore() of each device that is reached, "
+    "and wait for theirs",
 )
 LOOK_AT_BEFORE = Template("bodies.look_at_before", "look at {waits}: none comes before this")
 LOOK_AT_BYTES = Template(
@@ -118,8 +128,8 @@ LOOK_AT_GIVEN = Template("bodies.look_at_given", "look at who is given {word}: n
 LOOK_AT_LINE = Template("bodies.look_at_line", "look at line {line}: start it only where it is waited for")
 LOOK_AT_ORDER = Template(
     "bodies.look_at_order",
-    "look at what {device} waits for before line {line}, and {other} before line {other_line}: the one has to "
-    "know that the other is done",
+    "look at what {device} waits for before line {line}, and {other} before line {other_line}: the one "
+    "has to know that the other is done",
 )
 LOOK_AT_PHASE = Template("bodies.look_at_phase", "look at what arrives on {barrier}: it has to wait for {thread}")
 LOOK_AT_SCOPE = Template(
@@ -150,18 +160,22 @@ LOOP_ALLOCATES = Template("bodies.loop_allocates", "{reference}, shared memory t
 LOOP_AT_RUNS = Template("bodies.loop_at_runs", "how often the loop at {source} runs")
 LOOP_END = Template("bodies.loop_end", "a loop whose end is not known")
 LOOP_GOES_ON = Template("bodies.loop_goes_on", "whether a loop goes on")
+LOOP_GOES_ON_UNKNOWN = Template("bodies.loop_goes_on_unknown", "whether a loop goes on: not known")
+LOOP_NOT_MODELLED = Template("bodies.loop_not_modelled", "{what}: not modelled")
 LOOP_RUNS = Template("bodies.loop_runs", "how often a loop runs")
 LOOP_STACKS = Template("bodies.loop_stacks", "what a loop stacks")
+LOOP_STORES = Template("bodies.loop_stores", "how often a loop stores a number is not known")
 LOOP_TURNS = Template("bodies.loop_turns", "how often the loop at {source} runs{count}")
 MASK_COUNT = Template("bodies.mask_count", "how many elements a mask holds for")
 MASK_IN = Template("bodies.mask_in", "which element a mask lets in")
 MASK_OUT = Template("bodies.mask_out", "which element a mask lets out")
 MATRIX_PRODUCT = Template("bodies.matrix_product", "a product of matrices")
+MAY_WRITE_IN_PLACE = Template("bodies.may_write_in_place", "{where} may write in place")
 MEMORY_AS_NUMBER = Template("bodies.memory_as_number", "memory where a number or an array stands")
 MEMORY_OF_OTHERS = Template(
     "bodies.memory_of_others",
-    "{name} and what comes after it do not use {word}: its memory may be another's while a copy moves it; give "
-    "it to {name}",
+    "{name} and what comes after it do not use {word}: its memory may be another's while a copy moves "
+    "it; give it to {name}",
 )
 MEMORY_THROUGH = Template("bodies.memory_through", "memory through {transform}")
 MESH_SIZE = Template("bodies.mesh_size", "a mesh of {devices} devices; up to {most} are run")
@@ -169,13 +183,13 @@ MESH_UNKNOWN = Template("bodies.mesh_unknown", "the mesh of devices is not known
 MOST_PROGRAMS = Template("bodies.most_programs", "more than {most:,} programs")
 NEVER_ARRIVES = Template(
     "bodies.never_arrives",
-    "{thread} waits for arrival {wanted} on {barrier}, which has {arrived} when every other thread has ended or "
-    "waits, too: it never returns",
+    "{thread} waits for arrival {wanted} on {barrier}, which has {arrived} when every other thread has "
+    "ended or waits, too: it never returns",
 )
 NEVER_RETURNS = Template(
     "bodies.never_returns",
-    "{device} waits for {amount} {unit}{semaphore}, which counts {there} when every other {kind} has ended or "
-    "waits, too: it never returns",
+    "{device} waits for {amount} {unit}{semaphore}, which counts {there} when every other {kind} has "
+    "ended or waits, too: it never returns",
 )
 NOTHING_ORDERS = Template(
     "bodies.nothing_orders", "{does} {element}{name}{where} while {meanwhile} it at line {line}: nothing orders them"
@@ -187,11 +201,12 @@ NOT_BEGUN = Template(
 NOT_COMMITTED = Template(
     "bodies.not_committed", "{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
 )
+NOT_KNOWN = Template("bodies.not_known", "{why}: not known")
 NOT_MODELLED = Template("bodies.not_modelled", "not modelled: {said}")
 NOT_ORDERED = Template(
     "bodies.not_ordered",
-    "nothing says that {name} waits for the copy into {word} before {user} it: give it to {name}, and use what "
-    "{name} gives of it (input_output_aliases)",
+    "nothing says that {name} waits for the copy into {word} before {user} it: give it to {name}, and "
+    "use what {name} gives of it (input_output_aliases)",
 )
 NOT_WAITED = Template("bodies.not_waited", "{does} {name}, and no thread has waited for it when all have ended")
 NOT_WAITED_FOR = Template(
@@ -200,8 +215,10 @@ NOT_WAITED_FOR = Template(
 NO_INTEGER = Template("bodies.no_integer", "the number {value}, which is no integer")
 NO_REFERENCE = Template("bodies.no_reference", "an address that is no reference but {kind}")
 NO_VALUE = Template("bodies.no_value", "{op} {read} has no value of its own")
+NUMBER_STORED = Template("bodies.number_stored", "whether a number is stored is not known")
 NUM_PROGRAMS = Template("bodies.num_programs", "num_programs of a grid that is not the kernel's own")
 OF_STEP = Template("bodies.of_step", "of {step}{at}: {what}")
+ONE_SEMAPHORE = Template("bodies.one_semaphore", "whether {one} and {other} are one slot")
 OPERATION = Template("bodies.operation", "the operation {name}")
 OTHER_DEVICE = Template("bodies.other_device", "a semaphore that another device signals or a copy to it: not modelled")
 OUT_OF_WORDS = Template("bodies.out_of_words", "numbers out of words")
@@ -215,8 +232,8 @@ PERHAPS = Template("bodies.perhaps", "{given}: perhaps {what}")
 PERHAPS_IN_FLIGHT = Template("bodies.perhaps_in_flight", "perhaps {what}{why}")
 PHASE_UNSEEN = Template(
     "bodies.phase_unseen",
-    "{many} arrivals on {barrier} are possible before {thread} waits for arrival {wanted}: a phase ends that it "
-    "does not see",
+    "{many} arrivals on {barrier} are possible before {thread} waits for arrival {wanted}: a phase ends "
+    "that it does not see",
 )
 PLACES_IN_VIEW = Template("bodies.places_in_view", "places in a view whose shape depends on data")
 PRIMITIVE = Template("bodies.primitive", "the primitive {name}")
@@ -224,12 +241,15 @@ PRIMITIVE_FORM = Template("bodies.primitive_form", "the primitive {primitive} in
 PRODUCT_RESULT = Template("bodies.product_result", "the result of a product of matrices")
 PROGRAMS_BESIDE = Template("bodies.programs_beside", "programs that run at the same time, beside other devices")
 PROGRAMS_OF = Template("bodies.programs_of", "the number of programs of {kernel} is not known")
+PROGRAMS_TO_WALK = Template("bodies.programs_to_walk", "too many programs to walk")
 PROGRAMS_UNKNOWN = Template("bodies.programs_unknown", "the number of programs is not known")
 PROGRAM_ENDS = Template(
     "bodies.program_ends", "a copy is in flight when the program of the window of {window} ends: not modelled"
 )
 PROGRAM_ID = Template("bodies.program_id", "program_id of a grid that is not the kernel's own")
 REACHES = Template("bodies.reaches", "whether a device reaches line {line}: {held}")
+READS_BLOCKS_IN_FLIGHT = Template("bodies.reads_blocks_in_flight", "{where} reads blocks of it")
+READS_IN_FLIGHT = Template("bodies.reads_in_flight", "{where} reads it")
 READ_AND_WRITTEN = Template("bodies.read_and_written", "what is read of {reference}, which the kernel writes")
 READ_AS = Template("bodies.read_as", "numbers that were read as another type")
 REPEAT = Template("bodies.repeat", "a repeat of another shape")
@@ -262,10 +282,44 @@ STORES = Template("bodies.stores", "more than {most:,} stores to {name}")
 STORE_GIVES = Template("bodies.store_gives", "what a store gives")
 STRAY = Template("bodies.stray", "speaks of {names}, a loop's counter outside of the loop")
 SWAP = Template("bodies.swap", "what a swap gives")
+TERMS_WALKED = Template("bodies.terms_walked", "more than {most} terms in the walk")
 THREAD_REACHES = Template("bodies.thread_reaches", "whether a thread reaches line {line}: {held}")
 TILED_MEMORY = Template("bodies.tiled_memory", "memory of the shape {dims} in tiles of {tiling}")
 TOUCHES = Template("bodies.touches", "{touches:,} touches of {region}")
 TWO_LISTS = Template("bodies.two_lists", "two lists of places of which some are ignored")
+UNMODELLED_ACCUMULATOR_STORE = Template("bodies.unmodelled_accumulator_store", "a store into an accumulator")
+UNMODELLED_ATOMIC_STORE = Template("bodies.unmodelled_atomic_store", "an atomic store of a GPU")
+UNMODELLED_BARRIER_TEST = Template("bodies.unmodelled_barrier_test", "a barrier that is looked at and not waited for")
+UNMODELLED_CACHE_PREFETCH = Template("bodies.unmodelled_cache_prefetch", "a copy into a cache of a GPU")
+UNMODELLED_CLUSTER_MEMORY = Template(
+    "bodies.unmodelled_cluster_memory", "shared memory of another program of a cluster"
+)
+UNMODELLED_COMPILER_CODE = Template("bodies.unmodelled_compiler_code", "code of the compiler's own language")
+UNMODELLED_CONVOLUTION = Template("bodies.unmodelled_convolution", "a convolution")
+UNMODELLED_CORES = Template("bodies.unmodelled_cores", "what other cores do meanwhile")
+UNMODELLED_DEPENDENT_LAUNCH = Template("bodies.unmodelled_dependent_launch", "another kernel that runs meanwhile")
+UNMODELLED_DEVICES = Template("bodies.unmodelled_devices", "what other devices do")
+UNMODELLED_DYNAMIC_PROGRAMS = Template(
+    "bodies.unmodelled_dynamic_programs", "programs that are given out while the kernel runs"
+)
+UNMODELLED_GLOBAL_MEMORY = Template("bodies.unmodelled_global_memory", "memory that outlives the kernel")
+UNMODELLED_GROUPED_PRODUCT = Template("bodies.unmodelled_grouped_product", "a product of matrices with groups")
+UNMODELLED_KERNEL_IN_KERNEL = Template("bodies.unmodelled_kernel_in_kernel", "a call of a kernel in a kernel")
+UNMODELLED_MATRIX_UNIT = Template("bodies.unmodelled_matrix_unit", "the matrix unit used directly")
+UNMODELLED_MULTI_GPU_MEMORY = Template("bodies.unmodelled_multi_gpu_memory", "memory of several GPUs")
+UNMODELLED_MULTI_GPU_SEMAPHORE = Template("bodies.unmodelled_multi_gpu_semaphore", "semaphores of several GPUs")
+UNMODELLED_PIPELINE = Template("bodies.unmodelled_pipeline", "a pipeline that is lowered later")
+UNMODELLED_PROGRAM_SEMAPHORE = Template("bodies.unmodelled_program_semaphore", "semaphores of several programs")
+UNMODELLED_RANDOM_NUMBERS = Template("bodies.unmodelled_random_numbers", "random numbers")
+UNMODELLED_SCATTER = Template("bodies.unmodelled_scatter", "places that depend on data")
+UNMODELLED_SUBCORE_MEMORY = Template(
+    "bodies.unmodelled_subcore_memory",
+    "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
+    "sync_copy(.., add=True) into shared memory",
+)
+UNMODELLED_TENSOR_MEMORY = Template("bodies.unmodelled_tensor_memory", "the tensor memory of Blackwell")
+UNMODELLED_WARPS = Template("bodies.unmodelled_warps", "a mesh in a body: the warps of a GPU")
+UNUSED_RESULTS = Template("bodies.unused_results", "the results of {step} are unused: XLA eliminates it, and its waits")
 UNWRITTEN_BEFORE = Template(
     "bodies.unwritten_before", "{does} element {element} of {name}{where}, which nothing has written before"
 )
@@ -292,7 +346,12 @@ WAIT_BYTES = Template("bodies.wait_bytes", "how many bytes are waited for")
 WAIT_KEEPS = Template("bodies.wait_keeps", "a wait that leaves its semaphore as it is")
 WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which is computed")
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")
+WAYS = Template("bodies.ways", "more than {most} ways through the body")
 WGMMA_SHAPE = Template("bodies.wgmma_shape", "an operand of wgmma whose shape depends on data")
 WHILE_IN_FLIGHT = Template("bodies.while_in_flight", "{does} {where} while {moving} it is in flight{since}")
 WIDTH = Template("bodies.width", "the width of {dtype}")
 WINDOWS_BESIDE = Template("bodies.windows_beside", "windows of programs, beside other cores")
+WRITES_BLOCKS_IN_FLIGHT = Template("bodies.writes_blocks_in_flight", "{where} writes blocks in its place")
+WRITES_WHAT_OTHERS_NEED = Template(
+    "bodies.writes_what_others_need", "{where} writes in place what others need, which XLA copies before"
+)
