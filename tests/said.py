@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.message import Message, brief, message_of, plain_figure
 
 
@@ -52,6 +53,15 @@ class Said:
         if isinstance(wanted, Said):
             return isinstance(value, str) and wanted.of(value)
         return plain_figure(value) == wanted
+
+
+def placed(error: LayoutError) -> str:
+    """Where an error stands: `a.yaml:3:5`, without the parts that it does not have.
+
+    >>> placed(LayoutError("wrong", file="a.yaml", line=3, column=5)), placed(LayoutError("wrong"))
+    ('a.yaml:3:5', '')
+    """
+    return ":".join(str(part) for part in (error.file, error.line, error.column) if part)
 
 
 def says(wanted: Said | str, text: str) -> bool:

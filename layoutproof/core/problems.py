@@ -23,6 +23,7 @@ DECISION = Template(
     "core.decision", "an index map may not ask for the {what} of {index}: it has no value yet; use {instead}"
 )
 DEPTH = Template("core.depth", "{what}: nested more than {deepest} deep")
+DID_YOU_MEAN = Template("core.did_you_mean", "; did you mean {name!r}?")
 DIGITS = Template("core.digits", "the integer {shown} has over {digits} digits and does not fit in 64 bits")
 DIVISION = Template("core.division", "{left} / {right} is not an integer operation; write //")
 DIVISOR = Template("core.divisor", "{left} {op} {right}: a divisor must be a positive integer")

@@ -50,6 +50,7 @@ KERNEL_NAME = Template("specs.kernel_name", "{name!r} is no name: letters, digit
 KERNEL_NAME_TAKEN = Template("specs.kernel_name_taken", "{name!r} is named among the layouts too")
 KEY_MISSING = Template("specs.key_missing", "{key!r} is missing")
 KEY_TYPE = Template("specs.key_type", "a key must be text, not {found}; quote it if it is meant")
+KNOWN_KEYS = Template("specs.known_keys", "; the keys here are {known}")
 LAYOUT_CYCLE = Template("specs.layout_cycle", "{name} is made of itself")
 LAYOUT_FORM = Template(
     "specs.layout_form", 'expected a layout\'s name, a text such as "{example}", or {{language: ..}}; found {found}'

@@ -125,7 +125,7 @@ def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    return closest(name, known) or f"; the keys here are {', '.join(known)}"
+    return closest(name, known) or problems.KNOWN_KEYS(", ".join(known))
 
 
 def _model_at(model: type[BaseModel], step: object) -> type[BaseModel]:
