@@ -376,8 +376,18 @@ def test_the_schema_is_one_and_refuses_slips() -> None:
 @pytest.mark.parametrize(
     ("check", "place", "message", "in_schema"),
     [
-        ("injective: scores\n    effort: true", "6:13", Said("specs.expected", wanted="a whole number", found="True", key="effort"), True),
-        ("injective: scores\n    effort: .nan", "6:13", Said("specs.expected", wanted="a whole number", found="nan", key="effort"), True),
+        (
+            "injective: scores\n    effort: true",
+            "6:13",
+            Said("specs.expected", wanted="a whole number", found="True", key="effort"),
+            True,
+        ),
+        (
+            "injective: scores\n    effort: .nan",
+            "6:13",
+            Said("specs.expected", wanted="a whole number", found="nan", key="effort"),
+            True,
+        ),
         (
             "injective: scores\n    effort: -1",
             "6:13",
