@@ -114,9 +114,9 @@ class _FunctionWalk:
         if not {*step.given, *step.made} & around.semaphores:
             return ""
         if step.kernel is None and not step.moves:
-            return texts.GOES_INTO(step.name, _at(step))
+            return texts.SEMAPHORE_IN_STEP(step.name, _at(step))
         if set(step.given) & around.semaphores & around.given:
-            return texts.FUNCTION_GIVEN()
+            return texts.SEMAPHORE_OF_CALLER()
         return ""
 
     def _moved(self, step: FunctionStep, kernel: Kernel) -> bool:
@@ -230,7 +230,7 @@ class _FunctionWalk:
         if found is not None:
             self._found(k, step, found, names)
         if not few:
-            self.say(k, texts.PROGRAMS_TO_WALK())
+            self.say(k, texts.MOST_PROGRAMS_WALKED())
         self.ways = [_renamed(_bare(way), names) for way in walk.ways]
         for flight in self._flights():
             own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
@@ -278,13 +278,13 @@ class _FunctionWalk:
                 first = next((self.starts[f] for f in slot.flights), around.mine)
                 line = slot.flights[0].line if slot.flights else ""
                 if name in handed:
-                    self.say(first, texts.FUNCTION_HANDS_ON(), line)
+                    self.say(first, texts.SEMAPHORE_HANDED_ON(), line)
                 word = self._word(first, name)
                 if slot.flights:
                     what = texts.NOT_WAITED_FOR(word, _line(slot.flights[0]))
                     self.wrong(first, what, texts.LOOK_AT_GIVEN(word), word, line)
                     continue
-                what = texts.FUNCTION_COUNTS(word, slot.signals)
+                what = texts.SEMAPHORE_AT_END(word, slot.signals)
                 self.wrong(first, what, texts.LOOK_AT_WAITING(word), word, line)
 
 

@@ -394,7 +394,7 @@ class Interpreter:
             self._seen += 1
             spend(PER_EQUATION)
             if self._seen > MOST_EQUATIONS:
-                raise BudgetExceeded(problems.EQUATIONS(MOST_EQUATIONS))
+                raise BudgetExceeded(problems.MOST_EQUATIONS(MOST_EQUATIONS))
             outer = self.equation, self._used, self.scope
             self._around = (*self._around, self.equation)
             self.equation, self._used, self.scope = equation, inner.used, equation.scope or self.scope
@@ -413,7 +413,7 @@ class Interpreter:
                 term = folded(literal(value))
             except TypeError:
                 # a value that a pipeline's body captures may be a constant of an inner function
-                return Value(dims, dtype, problems.VALUE_AROUND())
+                return Value(dims, dtype, problems.VALUE_AROUND_PIPELINE())
             known = constant(term)
             found = Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
         elif dims:

@@ -119,7 +119,7 @@ class _PositionReader:
     def step(self, size: int, line: int, column: int) -> None:
         self.count += size
         if self.count > MAX_NODES:
-            raise self.refuse(problems.VALUES(MAX_NODES), line, column)
+            raise self.refuse(problems.MOST_VALUES(MAX_NODES), line, column)
 
     def alias(self, name: str, line: int, column: int) -> None:
         if name not in self.anchors:

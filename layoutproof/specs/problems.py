@@ -68,7 +68,6 @@ MAXIMUM_WITH_CONSTANT = Template(
     "{place}: the maximum also holds a number of the code, and where all others are far below that, every "
     "exponential is 0",
 )
-NOTHING_TO_ASK = Template("specs.nothing_to_ask", "there is nothing in it to ask about")
 NOT_UTF8 = Template("specs.not_utf8", "not UTF-8 text: byte {byte:#04x}")
 NOT_YAML = Template("specs.not_yaml", "not YAML: {problem}")
 NO_CHECK_FOUND = Template("specs.no_check_found", "no check in {paths}; there is nothing to prove")
@@ -120,6 +119,6 @@ UNKNOWN_LAYOUT = Template("specs.unknown_layout", "unknown layout {name!r}{near}
 UNKNOWN_PROGRAM = Template("specs.unknown_program", "unknown program {name!r}{near}")
 UNKNOWN_TAG = Template("specs.unknown_tag", "the tag {tag} is not understood; write the value without it")
 UNKNOWN_TOOL = Template("specs.unknown_tool", "no tool called {name!r} gives a size; known: {known}")
-VALUES = Template("specs.values", "more than {most} values, aliases expanded")
+MOST_VALUES = Template("specs.most_values", "more than {most} values, aliases expanded")
 VERDICT_DIFFERS = Template("specs.verdict_differs", "{found}, but {expected} was expected")
 VERDICT_DIFFERS_SINCE = Template("specs.verdict_differs_since", "{surprise}; {reason}")

@@ -30,6 +30,7 @@ from layoutproof.pallas.judge import (
     unread,
 )
 from layoutproof.pallas.judge import answer as one_answer
+from layoutproof.pallas.problems import NOTHING_ASKED
 from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
 from layoutproof.specs import problems
 from layoutproof.specs.positions import Node, read_file
@@ -189,7 +190,7 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
         call = meant_for(call, kernel_target(options["target"], options.get("compiler")))
     findings = judge(call, **options)
     if not findings:
-        return Finding(kind, str(call), problems.NOTHING_TO_ASK(), verdict=Verdict.UNKNOWN)
+        return Finding(kind, str(call), NOTHING_ASKED(), verdict=Verdict.UNKNOWN)
     weighty = [f for f in findings if f.severity == "error"] or list(findings[:1])
     worst = summary(kind, call, weighty)
     asked = len(dict.fromkeys(f.question for f in findings if f.asked))

@@ -162,7 +162,7 @@ def bomb(levels: int) -> str:
 @both_parsers
 def test_a_bomb_is_refused_before_it_grows() -> None:
     """Aliases count as what they stand for, so a bomb of 9**20 values stops at the line that passes the bound."""
-    with raises(LayoutError, Said("specs.values", most=MAX_NODES)) as refused:
+    with raises(LayoutError, Said("specs.most_values", most=MAX_NODES)) as refused:
         read_yaml(bomb(20), "f")
     assert refused.value.line == 6
     assert len(read_yaml(bomb(4)).value) == 4
@@ -178,7 +178,7 @@ def test_bounds_are_met_exactly() -> None:
     with raises(LayoutError, Said("specs.depth", most=MAX_DEPTH)):
         read_yaml("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert len(read_yaml("[" + "a," * (MAX_NODES - 1) + "]").value) == MAX_NODES - 1
-    with raises(LayoutError, Said("specs.values", most=MAX_NODES)):
+    with raises(LayoutError, Said("specs.most_values", most=MAX_NODES)):
         read_yaml("[" + "a," * MAX_NODES + "]")
 
 
