@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.message import Message, brief, message_of, plain_figure
+from layoutproof.core.message import Message, Template, brief, message_of, plain_figure
+from tests.imports import sources
+
+
+@cache
+def templates() -> dict[str, Template]:
+    """All templates of the product, by id."""
+    modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
+    return {each.id: each for module in modules for each in vars(module).values() if isinstance(each, Template)}
 
 
 def messages(text: str) -> Iterator[Message]:
@@ -75,3 +85,14 @@ def raises(kind: type[Exception], wanted: Said | str) -> Iterator[pytest.Excepti
     with pytest.raises(kind) as raised:
         yield raised
     assert wanted.of(raised.value) if isinstance(wanted, Said) else wanted in str(raised.value)
+
+
+def words(id: str, /, **figures: object) -> str:
+    """The text of a message, to be looked for in what a command prints, which has no ids.
+
+    >>> words("core.unknown_name", what="engine", word="digit", rest="; known: isl")
+    "unknown engine 'digit'; known: isl"
+    """
+    template = templates()[id]
+    assert sorted(figures) == sorted(template.names()), id
+    return str(template(*(figures[name] for name in template.names())))
