@@ -10,18 +10,17 @@ writes `tests/golden/messages.md` anew. A message whose words are bettered chang
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.message import Message, Template
+from layoutproof.core.message import Message
 from layoutproof.layouts import axe
-from tests.imports import sources
 from tests.layouts import test_axe_text, test_kernel_refused, test_xla_text
 from tests.ratchet import suite
+from tests.said import templates
 
 PAGE = Path(__file__).with_name("golden") / "messages.md"
 
@@ -40,15 +39,9 @@ def cases() -> Iterator[Callable[[], object]]:
             yield partial(made, **fields)
 
 
-def templates() -> dict[str, Template]:
-    """All templates of the product, by id."""
-    modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
-    return {each.id: each for module in modules for each in vars(module).values() if isinstance(each, Template)}
-
-
 def asserted() -> list[str]:
-    """The ids that tests assert by `Said`."""
-    return sorted({id for text in suite().values() for id in re.findall(r'\bSaid\(\s*"([a-z]+\.\w+)"', text)})
+    """The ids that tests assert by `Said`, or whose words they look for in what a command prints."""
+    return sorted({id for text in suite().values() for id in re.findall(r'\b(?:Said|words)\(\s*"([a-z]+\.\w+)"', text)})
 
 
 def table(rows: Iterable[tuple[str, str]]) -> list[str]:

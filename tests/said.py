@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 
-from layoutproof.core.message import Message, brief, message_of, plain_figure
+from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import Message, Template, brief, message_of, plain_figure
+from tests.imports import sources
+
+
+@cache
+def templates() -> dict[str, Template]:
+    """All templates of the product, by id."""
+    modules = [importlib.import_module(name) for name, text in sources().items() if "= Template(" in text]
+    return {each.id: each for module in modules for each in vars(module).values() if isinstance(each, Template)}
 
 
 def messages(text: str) -> Iterator[Message]:
@@ -54,14 +65,34 @@ class Said:
         return plain_figure(value) == wanted
 
 
+def placed(error: LayoutError) -> str:
+    """Where an error stands: `a.yaml:3:5`, without the parts that it does not have.
+
+    >>> placed(LayoutError("wrong", file="a.yaml", line=3, column=5)), placed(LayoutError("wrong"))
+    ('a.yaml:3:5', '')
+    """
+    return ":".join(str(part) for part in (error.file, error.line, error.column) if part)
+
+
 def says(wanted: Said | str, text: str) -> bool:
     """Whether a text is a message, or has some words."""
     return wanted.of(text) if isinstance(wanted, Said) else wanted in text
 
 
 @contextmanager
-def raises(kind: type[Exception], wanted: Said) -> Iterator[pytest.ExceptionInfo[Exception]]:
-    """That a block raises an error which says a message."""
+def raises(kind: type[Exception], wanted: Said | str) -> Iterator[pytest.ExceptionInfo[Exception]]:
+    """That a block raises an error which says a message, or has some words."""
     with pytest.raises(kind) as raised:
         yield raised
-    assert wanted.of(raised.value)
+    assert wanted.of(raised.value) if isinstance(wanted, Said) else wanted in str(raised.value)
+
+
+def words(id: str, /, **figures: object) -> str:
+    """The text of a message, to be looked for in what a command prints, which has no ids.
+
+    >>> words("core.unknown_name", what="engine", word="digit", rest="; known: isl")
+    "unknown engine 'digit'; known: isl"
+    """
+    template = templates()[id]
+    assert sorted(figures) == sorted(template.names()), id
+    return str(template(*(figures[name] for name in template.names())))

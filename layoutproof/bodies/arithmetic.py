@@ -40,11 +40,11 @@ def _elementwise(on: Pass, equation: Equation, operands: list[Value]) -> list[Va
     dtype = equation.invars[0].aval.dtype
     span, fits = _span(name, operands, dtype, variable.aval.dtype)
     extents = dict(zip(on.names, on.grid, strict=True))
-    quotient = Value(dims, variable.aval.dtype, problems.DIVISION())
+    quotient = Value(dims, variable.aval.dtype, problems.DIVISOR_UNKNOWN())
 
     def number(index: Index) -> Term:
         if name not in OPERATIONS and name not in SHIFTS:
-            raise Lost(problems.RESULT(name))
+            raise Lost(problems.RESULT_OF_OPERATION(name))
         parts = [o.number(aligned(o, dims, index)) for o in operands]
         try:
             found = applied(name, parts, dtype)
@@ -174,7 +174,7 @@ def _converted(on: Pass, equation: Equation, operands: list[Value]) -> list[Valu
 
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iub" or old.kind not in "iub":
-            raise Lost(problems.CONVERTED(old, new))
+            raise Lost(problems.CONVERTED_NUMBER(old, new))
         if kept and old.kind in "iu" and new.kind in "iu":
             same: Term = operand.number(index)
             return same

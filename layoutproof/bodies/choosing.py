@@ -75,13 +75,13 @@ def _sorted(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     params = equation.params
     keys = int(params.get("num_keys", 1))
     axis = int(params["dimension"])
-    return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, problems.SORT()) for one in operands]
+    return [_along(on, [*operands[:keys], one], axis, one.dims, one.dtype, problems.SORT_RESULT()) for one in operands]
 
 
 def _top(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     (operand,) = operands
     axis = int(equation.params.get("axis", len(operand.dims) - 1)) % len(operand.dims)
-    why = problems.LARGEST()
+    why = problems.MAXIMUM_OF_MANY()
     return [
         _along(on, [operand], axis, shape_of(equation, k), variable.aval.dtype, why)
         for k, variable in enumerate(equation.outvars)

@@ -99,7 +99,7 @@ def asked(
     stray = names - own - known - set(more) - {u.name for u in unknowns} - set(body.definitions)
     sizes = set(kernel.parameters())
     if stray - sizes:
-        raise Unsupported(problems.STRAY(", ".join(sorted(stray - sizes))))
+        raise Unsupported(problems.COUNTER_OUTSIDE_LOOP(", ".join(sorted(stray - sizes))))
     spaces = {label: Space(tuple(ids), fixed(kernel.grid)) for label, ids in programs.items()}
     if inner:
         spaces["iteration"] = Space(tuple(loop.name for loop in inner), tuple(most(loop) for loop in inner))
@@ -484,7 +484,7 @@ def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> t
             if part.op == "maybe":
                 raise Unsupported(str(part.args[0]))
             if part.op == "leaf":
-                raise Unsupported(problems.DEFINED(part.args[0]))
+                raise Unsupported(problems.WHETHER_DEFINED(part.args[0]))
             if part.op == "read":
                 reads[part] = None
             if part.op == "name" and part.args[0] not in names:

@@ -542,7 +542,7 @@ def _trips(
     if all(part in forms or part not in starts for part in names_in(condition)):
         held = replaced(replaced(condition, renaming(forms)), before)
         facts.append(any_of([Term("==", trips, ZERO), held]))
-    why = problems.LOOP_RUNS()
+    why = problems.TRIP_COUNT()
     on.unknowns[name] = Unknown(name, 0, LONGEST_LOOP, why, loop.source, tuple(facts), not on.loops)
     return trips
 

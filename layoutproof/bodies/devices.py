@@ -199,7 +199,7 @@ class Devices:
                     _DeviceTrace(self, kernel, call, number, events).run()
             self.events.append(events)
             if sum(map(len, self.events)) > MOST_EVENTS:
-                raise Unsupported(problems.EVENTS_ON_DEVICES(MOST_EVENTS, len(self.places)))
+                raise Unsupported(problems.MOST_EVENTS_ON_DEVICES(MOST_EVENTS, len(self.places)))
         self.walked = {}
         self.look()
 
@@ -270,7 +270,7 @@ class Devices:
         self._steps += steps
         spend(1 + steps // PER_STEP)
         if self._steps > MOST_STEPS:
-            raise Unsupported(problems.EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
+            raise Unsupported(problems.MOST_EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
         return tuple(positions), counts
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
@@ -348,7 +348,7 @@ class Devices:
                 if signalled and is_barrier(kernel.body, subject):
                     continue
                 does = f"copies into {subject}" if copied else f"signals {subject}"
-                what = problems.NOT_BEGUN(self.name(event.device), does, self.name(device))
+                what = problems.DEVICE_NOT_BEGUN(self.name(event.device), does, self.name(device))
                 hint = problems.LOOK_AT_BARRIER()
                 return self._problem("early", what, hint, subject, event, other=device)
         return None
@@ -360,7 +360,7 @@ class Devices:
                 continue
             spend(1 + len(spans) ** 2 // 2 // PER_STEP)
             if len(spans) > MOST_TOUCHES:
-                raise Unsupported(problems.TOUCHES(len(spans), spans[0].piece.region.name))
+                raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
             for k, one in enumerate(spans):
                 for other in spans[k + 1 :]:
                     if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
@@ -549,11 +549,11 @@ def _check(kernel: Kernel, body: Body) -> None:
         raise Unsupported(problems.PROGRAMS_UNKNOWN())
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     if cores and any(operand.windowed for operand in kernel.operands):
-        raise Unsupported(problems.WINDOWS_BESIDE())
+        raise Unsupported(problems.WINDOWS_BESIDE_CORES())
     if parallel and not cores:
-        raise Unsupported(problems.PROGRAMS_BESIDE())
+        raise Unsupported(problems.PROGRAMS_BESIDE_DEVICES())
     if kernel.around is not None:
-        raise Unsupported(problems.SEMAPHORE_BESIDE())
+        raise Unsupported(problems.SEMAPHORE_BESIDE_DEVICES())
     for effect in body.effects:
         _check_effect(kernel, body, effect, cores)
 
@@ -670,7 +670,7 @@ class _DeviceTrace(Run):
                     self._note("touch", effect.spot, here, pieces=tuple(whole))
             case _:
                 if held is not True:
-                    raise Unsupported(problems.REACHES(effect.spot.source.rpartition(":")[2], held))
+                    raise Unsupported(problems.DEVICE_REACHES(effect.spot.source.rpartition(":")[2], held))
                 self._moves(on, effect, here)
 
     def _scope_ends(self, references: Sequence[BodyReference], spot: Spot) -> None:
@@ -683,7 +683,7 @@ class _DeviceTrace(Run):
 
     def _counted(self, key: Key, by: int) -> None:
         if key[2] in self._freed:
-            raise Unsupported(problems.SCOPE_AGAIN(key[2]))
+            raise Unsupported(problems.SCOPE_ENTERED_AGAIN(key[2]))
         if key[0] == self.number:
             self._balance[key] = self._balance.get(key, 0) + by
 
@@ -703,7 +703,7 @@ class _DeviceTrace(Run):
                 amount = self._number(bytes_of(on, source), problems.COPY_BYTES())
                 self._note("start", spot, here, amount, key, back, pieces, True)
             case Wait(view, semaphore, spot):
-                amount = self._number(bytes_of(on, view), problems.WAIT_BYTES())
+                amount = self._number(bytes_of(on, view), problems.WAIT_SIZE())
                 self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
             case Signal(semaphore, _, spot) if semaphore.reference is _BARRIER:
                 others = self._of_core()
@@ -746,7 +746,7 @@ class _DeviceTrace(Run):
         for effect in nest.effects:
             name = effect.view.reference.name if isinstance(effect, Access) else ""
             if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
-                raise Unsupported(problems.LOOP_AT_RUNS(nest.loop.source))
+                raise Unsupported(problems.TRIP_COUNT_AT(nest.loop.source))
 
     # parts of events
 
@@ -779,7 +779,7 @@ class _DeviceTrace(Run):
         self._traced += 1
         if self._traced > MOST_TRACED or len(self.events) > MOST_EVENTS:
             most = MOST_TRACED if self._traced > MOST_TRACED else MOST_EVENTS
-            raise Unsupported(problems.EVENTS_ON_ONE(most))
+            raise Unsupported(problems.MOST_EVENTS_ON_DEVICE(most))
 
     def _ends_section(self) -> None:
         """What the device did by itself is over."""
@@ -822,8 +822,8 @@ class _DeviceTrace(Run):
         region = region_of(self.kernel, on, view)
         name = view.reference.name
         if not region.exact or any(size != 1 for _, size, _ in region.runs):
-            raise Unsupported(problems.SEMAPHORES_MEANT(name))
-        at = tuple(self._number(a, problems.SEMAPHORE_MEANT(name)) for a, _, _ in region.runs)
+            raise Unsupported(problems.SEMAPHORE_SET(name))
+        at = tuple(self._number(a, problems.SEMAPHORE_INDEX(name)) for a, _, _ in region.runs)
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
 
     def _device(self, on: Symbolic, device: Device) -> int:

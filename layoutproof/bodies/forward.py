@@ -203,7 +203,7 @@ class Run(ABC):
 
     def _open(self, nest: Nest, count: str = "") -> None:
         """A loop of which it is not known how often it runs."""
-        raise Unsupported(problems.LOOP_TURNS(nest.loop.source, count))
+        raise Unsupported(problems.TRIP_COUNT_OF(nest.loop.source, count))
 
     def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
         """The values of terms."""

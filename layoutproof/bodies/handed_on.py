@@ -31,7 +31,7 @@ def handed_on(kernel: Kernel) -> FlightProblem | None:
     try:
         walk.run()
     except Undecided as lost:
-        walk.say(around.mine, f"what is in flight depends on {lost}")
+        walk.say(around.mine, texts.IN_FLIGHT_DEPENDS(lost))
     except _Known:
         pass
     mine = walk.problems.get(around.mine)
@@ -83,7 +83,7 @@ class _FunctionWalk:
             if why:
                 self.say(mine, why)
             if k not in running:
-                self.say(k, f"the results of {around.steps[k].name} are unused: XLA eliminates it, and its waits")
+                self.say(k, texts.UNUSED_RESULTS(around.steps[k].name))
         for k, step in enumerate(around.steps):
             copied, perhaps = self._placed(k, step)
             if k not in running:
@@ -97,7 +97,7 @@ class _FunctionWalk:
             lost = next(filter(None, map(self._unseen, joined)), "") or _lost(kernel)
             if lost and k not in around.joined(mine):
                 for flight in before & self._touched(step, kernel):
-                    self._met(flight, f"{step.name}{_at(step)} is given it, {lost}", sure=False)
+                    self._met(flight, texts.GIVEN_IN_FLIGHT(step.name, _at(step), lost), sure=False)
                 continue
             if lost:
                 self.say(k, lost)
@@ -114,9 +114,9 @@ class _FunctionWalk:
         if not {*step.given, *step.made} & around.semaphores:
             return ""
         if step.kernel is None and not step.moves:
-            return texts.GOES_INTO(step.name, _at(step))
+            return texts.SEMAPHORE_IN_STEP(step.name, _at(step))
         if set(step.given) & around.semaphores & around.given:
-            return texts.FUNCTION_GIVEN()
+            return texts.SEMAPHORE_OF_CALLER()
         return ""
 
     def _moved(self, step: FunctionStep, kernel: Kernel) -> bool:
@@ -166,22 +166,22 @@ class _FunctionWalk:
         where = f"{step.name}{_at(step)}"
         for value in copied:
             if (flight := into.get(self.buffers[value])) is not None:
-                self._met(flight, f"{where} writes in place what others need, which XLA copies before")
+                self._met(flight, texts.WRITES_WHAT_OTHERS_NEED(where))
         for value in perhaps:
             if (flight := both.get(self.buffers[value])) is not None:
-                self._met(flight, f"{where} may write in place", self.buffers[value], sure=False)
+                self._met(flight, texts.MAY_WRITE_IN_PLACE(where), self.buffers[value], sure=False)
         if kernel is None:
             for value in step.given:
                 if (flight := into.get(self.buffers[value])) is not None:
-                    self._met(flight, f"{where} reads it")
+                    self._met(flight, texts.READS_IN_FLIGHT(where))
             return
         for operand, value in self._operands(step, kernel):
             buffer = self.buffers[value]
             if operand is None or (operand.windowed and operand.role == "in"):
                 if (flight := into.get(buffer)) is not None:
-                    self._met(flight, f"{where} reads blocks of it")
+                    self._met(flight, texts.READS_BLOCKS_IN_FLIGHT(where))
             elif operand.windowed and (flight := both.get(buffer)) is not None:
-                self._met(flight, f"{where} writes blocks in its place", buffer)
+                self._met(flight, texts.WRITES_BLOCKS_IN_FLIGHT(where), buffer)
 
     def _met(self, flight: Flight, what: str, buffer: str = "", sure: bool = True) -> None:
         start, buffer = self.starts[flight], buffer or flight.target.name
@@ -221,7 +221,7 @@ class _FunctionWalk:
         local = {buffer: name for name, buffer in names.items()}
         moving = {region.name for f in self._flights() for region in (f.source, f.target)}
         if len(local) < len(names) and moving & {b for b in names.values() if list(names.values()).count(b) > 1}:
-            self.say(k, "an array that a copy moves is given twice")
+            self.say(k, texts.ARRAY_GIVEN_TWICE())
         walk = FlightWalk(kernel, kernel.body)
         begin = [_renamed(way, local) for way in self.ways]
         elsewhere = {name for way in begin for (name, _), _ in way.slots}
@@ -230,12 +230,12 @@ class _FunctionWalk:
         if found is not None:
             self._found(k, step, found, names)
         if not few:
-            self.say(k, "too many programs to walk")
+            self.say(k, texts.MOST_PROGRAMS_WALKED())
         self.ways = [_renamed(_bare(way), names) for way in walk.ways]
         for flight in self._flights():
             own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
             if own:
-                self.say(k, f"a copy that moves {own[0]} is in flight when the kernel ends: not modelled", flight.line)
+                self.say(k, texts.IN_FLIGHT_AT_END(own[0]), flight.line)
 
     def _found(self, k: int, step: FunctionStep, problem: FlightProblem, names: Mapping[str, str]) -> None:
         """Something goes wrong in a body: of one without semaphores of others, with a copy that it knows nothing of."""
@@ -278,13 +278,13 @@ class _FunctionWalk:
                 first = next((self.starts[f] for f in slot.flights), around.mine)
                 line = slot.flights[0].line if slot.flights else ""
                 if name in handed:
-                    self.say(first, texts.FUNCTION_HANDS_ON(), line)
+                    self.say(first, texts.SEMAPHORE_HANDED_ON(), line)
                 word = self._word(first, name)
                 if slot.flights:
                     what = texts.NOT_WAITED_FOR(word, _line(slot.flights[0]))
                     self.wrong(first, what, texts.LOOK_AT_GIVEN(word), word, line)
                     continue
-                what = texts.FUNCTION_COUNTS(word, slot.signals)
+                what = texts.SEMAPHORE_AT_END(word, slot.signals)
                 self.wrong(first, what, texts.LOOK_AT_WAITING(word), word, line)
 
 

@@ -262,7 +262,7 @@ class FlightWalk:
             for (name, _), slot in way.slots:
                 for flight in slot.flights:
                     for window in windows & {flight.source.name, flight.target.name}:
-                        what = texts.PROGRAM_ENDS(window)
+                        what = texts.COPY_AT_PROGRAM_END(window)
                         self._open(window, self._spot(name, slot), what)
         if self.kernel.platform != "tpu":
             # barriers and the memory that copies fill are a program's own, and were freed
@@ -285,7 +285,7 @@ class FlightWalk:
         after = [after for way in ways for after in self._effect(effect, here, way)]
         after = list(dict.fromkeys(after)) if len(after) > 1 else after
         if len(after) > MOST_WAYS:
-            self._open("", effect.spot, f"more than {MOST_WAYS} ways through the body")
+            self._open("", effect.spot, texts.MOST_WAYS(MOST_WAYS))
             raise _Stop
         return after
 
@@ -333,7 +333,7 @@ class FlightWalk:
                 name = next(k[0] for a in after for k, _ in set(a.slots) ^ set(way.slots))
                 what = texts.COUNTS_ELSE(name)
                 spot = Spot(0, (), (), loop.source)
-                self._open(name, spot, f"{what}: not modelled")
+                self._open(name, spot, texts.LOOP_NOT_MODELLED(what))
                 raise _Stop
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
@@ -443,7 +443,7 @@ class FlightWalk:
             elif loop.name in self.body.goes_on:
                 more = self._symbolic(inner, way)(self.body.goes_on[loop.name])
             else:
-                self._open("", Spot(0, (), (), loop.source), "whether a loop goes on: not known")
+                self._open("", Spot(0, (), (), loop.source), texts.NOT_KNOWN(texts.LOOP_GOES_ON()))
                 raise _Stop
             if isinstance(more, OpenCondition):
                 todo += [replace(way, assumed=(*way.assumed, (more.first(), taken))) for taken in (True, False)]
@@ -474,7 +474,7 @@ class FlightWalk:
     def turned(self, loop: Loop) -> None:
         """Stops where the walk is too long."""
         if self.steps > self.most:
-            self._open("", Spot(0, (), (), loop.source), f"more than {self.most} terms in the walk")
+            self._open("", Spot(0, (), (), loop.source), texts.MOST_TERMS(self.most))
             raise _Stop
 
     def _freed(self, freed: Freed, way: Way, at: Moment) -> None:
@@ -490,7 +490,7 @@ class FlightWalk:
                     # memory of a GPU that a scope has freed is still there, until another scope gets it
                     ends_all = self.kernel.platform == "tpu" or freed.spot.number + 1 >= len(self.body.effects)
                     sure = running(slot, flight) and ends_all
-                    freed_now = texts.FREED(region, "an MMA" if name == MMAS else "a copy", when)
+                    freed_now = texts.FREED_IN_FLIGHT(region, "an MMA" if name == MMAS else "a copy", when)
                     what = freed_now if sure else texts.PERHAPS_IN_FLIGHT(freed_now, "")
                     hint = texts.LOOK_AT_SCOPE(slot_text(name, slot_at))
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
@@ -658,7 +658,7 @@ class FlightWalk:
             flight = Flight(copy.spot.number, leaves, comes, size, program, copy.spot.source, lists, copy.adds)
             slot = way.slot(key)
             if slot.signals:
-                self._unknown(semaphore, copy.spot, f"what {key[0]} counts, signals and bytes")
+                self._unknown(semaphore, copy.spot, texts.COUNTS_BYTES_AND_SIGNALS(key[0]))
             way = way.with_slot(key, replace(slot, flights=(*slot.flights, flight)))
         return way
 
@@ -681,22 +681,22 @@ class FlightWalk:
             return way.with_slot(key, Slot(_last(slot.flights, wait.left or 0)))
         size = reference.arrivals or bytes_of(on, wait.view)
         if slot.signals:
-            self._unknown(wait.semaphore, wait.spot, f"what {key[0]} counts, signals and bytes")
+            self._unknown(wait.semaphore, wait.spot, texts.COUNTS_BYTES_AND_SIGNALS(key[0]))
         waited, total = plus(slot.waited, size), _total(slot)
         left = plus(total, waited, -1)
         ends = None if type(left) is int else on.interval(left)
         if type(left) is not int and (ends is None or ends[0] < 0):
             # bytes that are there whatever the numbers are need not be known
-            self._unknown(wait.semaphore, wait.spot, f"whether {slot_text(*key)} has {size} bytes of {total}")
+            self._unknown(wait.semaphore, wait.spot, texts.ENOUGH_BYTES(slot_text(*key), size, total))
         word = "arrivals" if reference.arrivals else "bytes"
         if reference.arrivals and isinstance(left, int) and left >= reference.arrivals:
-            what = texts.WAITS_PHASE(slot_text(*key))
+            what = texts.PHASE_OF_TWO_ENDED(slot_text(*key))
             hint = texts.LOOK_AT_ARRIVALS(slot_text(*key), size, plus(left, size))
             self._found(way, FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], semaphore=key[0]))
             raise _Stop
         if isinstance(left, int) and left < 0:
             there = plus(total, slot.waited, -1)
-            what = texts.WAITS_BYTES(size, word, slot_text(*key), there)
+            what = texts.TOO_FEW_BYTES(size, word, slot_text(*key), there)
             takes = f"{size} arrivals" if reference.arrivals else "the bytes of one"
             hint = texts.LOOK_AT_STARTS(slot_text(*key), takes)
             problem = FlightProblem(what, hint, True, key[0], wait.spot, at[0], at[1], kind="never", semaphore=key[0])
@@ -714,10 +714,10 @@ class FlightWalk:
             arrived = Flight(signal.spot.number, nowhere, nowhere, size, (), signal.spot.source)
             return way.with_slot(key, replace(slot, flights=(*slot.flights, arrived)))
         if type(amount) is not int or slot.flights:
-            self._unknown(signal.semaphore, signal.spot, f"what {slot_text(*key)} counts after {amount} more")
+            self._unknown(signal.semaphore, signal.spot, texts.COUNTS_AFTER(slot_text(*key), amount))
         count = slot.signals + (-amount if signal.wait else amount)
         if count < 0:
-            what = texts.WAITS_SIGNALS(amount, slot_text(*key), slot.signals)
+            what = texts.TOO_FEW_SIGNALS(amount, slot_text(*key), slot.signals)
             hint = texts.LOOK_AT_SIGNALLED(slot_text(*key))
             self._found(way, FlightProblem(what, hint, True, key[0], signal.spot, *at))
             raise _Stop
@@ -817,10 +817,10 @@ class FlightWalk:
         name = region.name
         at = tuple(start for start, size, _ in region.runs)
         if not region.exact or any(size != 1 for _, size, _ in region.runs):
-            self._unknown(view, spot, f"which semaphores of {name} are meant")
+            self._unknown(view, spot, texts.SEMAPHORE_SET(name))
         for other, there in (k for k, _ in way.slots):
             if other == name and there != at and any(type(n) is not int for n in (*at, *there)):
-                self._unknown(view, spot, f"whether {slot_text(name, at)} and {slot_text(name, there)} are one slot")
+                self._unknown(view, spot, texts.SAME_SEMAPHORE(slot_text(name, at), slot_text(name, there)))
         return name, at
 
     def _region(self, on: Symbolic, view: View) -> ViewedRegion:
@@ -831,7 +831,7 @@ class FlightWalk:
 
     def _unknown(self, view: View, spot: Spot, why: str) -> NoReturn:
         """Something that is not known, and without which the walk cannot go on."""
-        self._open(view.reference.name, spot, f"{why}: not known")
+        self._open(view.reference.name, spot, texts.NOT_KNOWN(why))
         raise _Stop
 
     def _open(self, name: str, spot: Spot, what: str) -> None:

@@ -45,7 +45,7 @@ def _held(value: Term, dtype: Dtype, fits: bool = True) -> Term:
 def literal(value: Any) -> Term:
     """A number or truth value that is known when tracing, as a term. UnsupportedOp for arrays and floats."""
     if getattr(value, "shape", ()) != ():
-        raise UnsupportedOp(problems.CAPTURED(value.shape))
+        raise UnsupportedOp(problems.CAPTURED_ARRAY(value.shape))
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if isinstance(value, bool) or kind == "b":
         return Term("==", ZERO, ZERO if bool(value) else ONE)
@@ -84,7 +84,7 @@ def converted(value: Term, old: Dtype, new: Dtype) -> Term:
     if new.kind == "b":
         return condition_of(value)
     if new.kind not in "iu":
-        raise UnsupportedOp(problems.CONVERSION_KIND(new))
+        raise UnsupportedOp(problems.CONVERSION_TO_NO_INTEGER(new))
     if old.kind == "b":
         return number_of(value)
     if old.kind not in "iu":
@@ -113,7 +113,7 @@ def _binary(op: Op) -> Callable[[Term, Term], Term]:
         if op in ("truncdiv", "truncrem"):
             by = constant(right)
             if by is None or by <= 0:
-                raise UnsupportedOp(problems.DIVISION_BY(right))
+                raise UnsupportedOp(problems.DIVISOR_NOT_CONSTANT(right))
         return fold(op, left, right)
 
     return build

@@ -55,7 +55,7 @@ from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
 from layoutproof.core.errors import BudgetExceeded, shorten
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, folded, negation
-from layoutproof.core.message import message_of, restated
+from layoutproof.core.message import Template, message_of, restated
 from layoutproof.core.term import ZERO, Term, fixed
 from layoutproof.ir.program import Dtype, Equation, Literal, MemRefType, Program, Variable
 from layoutproof.kernel.kernel import Kernel, Table
@@ -106,58 +106,57 @@ REPEATED = frozenset(
 )  # fmt: skip
 """Primitives that give the same again where they are applied to the same."""
 
-REFUSED: Mapping[str, str] = {
-    "device_id": "what other devices do",
-    "core_barrier": "what other cores do meanwhile",
-    "emit_pipeline": "a pipeline that is lowered later",
-    "pipeline_body": "a pipeline that is lowered later",
-    "get_global": "memory that outlives the kernel",
-    "threefry2x32": "random numbers",
-    "random_bits": "random numbers",
-    "random_seed": "random numbers",
-    "random_split": "random numbers",
-    "random_fold_in": "random numbers",
-    "random_wrap": "random numbers",
-    "random_unwrap": "random numbers",
-    "jaxpr_call": "a call of a kernel in a kernel",
-    "ragged_dot_general": "a product of matrices with groups",
-    "prng_split": "random numbers",
-    "prng_join": "random numbers",
-    "scatter": "places that depend on data",
-    "scatter-add": "places that depend on data",
-    "conv": "a convolution",
-    "conv_general_dilated": "a convolution",
-    "matmul_push_rhs": "the matrix unit used directly",
-    "matmul_acc_lhs": "the matrix unit used directly",
-    "matmul_pop": "the matrix unit used directly",
-    "sc_fetch_and_add": "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
-    "sync_copy(.., add=True) into shared memory",
-    "core_map": "a mesh in a body: the warps of a GPU",
-    "async_prefetch": "a copy into a cache of a GPU",
-    "async_store_smem": "shared memory of another program of a cluster",
-    "barrier_test": "a barrier that is looked at and not waited for",
-    "tcgen05_mma": "the tensor memory of Blackwell",
-    "tcgen05_commit_arrive": "the tensor memory of Blackwell",
-    "commit_tmem": "the tensor memory of Blackwell",
-    "async_load": "the tensor memory of Blackwell",
-    "wait_load_tmem": "the tensor memory of Blackwell",
-    "async_store_tmem": "the tensor memory of Blackwell",
-    "async_copy_scales_to_tmem": "the tensor memory of Blackwell",
-    "async_copy_sparse_metadata_to_tmem": "the tensor memory of Blackwell",
-    "async_copy_smem_to_tmem": "the tensor memory of Blackwell",
-    "try_cluster_cancel": "programs that are given out while the kernel runs",
-    "query_cluster_cancel": "programs that are given out while the kernel runs",
-    "inline_mgpu_p": "code of the compiler's own language",
-    "wgmma_accumulator_store_p": "a store into an accumulator",
-    "mgpu_atomic_store": "an atomic store of a GPU",
-    "multimem_store": "memory of several GPUs",
-    "multimem_load_reduce": "memory of several GPUs",
-    "semaphore_signal_parallel": "semaphores of several GPUs",
-    "semaphore_signal_multicast": "semaphores of several GPUs",
-    "griddepcontrol_wait": "another kernel that runs meanwhile",
-    "griddepcontrol_launch_dependents": "another kernel that runs meanwhile",
-    "mgpu_semaphore_signal": "semaphores of several programs",
-    "mgpu_semaphore_wait": "semaphores of several programs",
+REFUSED: Mapping[str, Template] = {
+    "device_id": problems.UNMODELLED_DEVICES,
+    "core_barrier": problems.UNMODELLED_CORES,
+    "emit_pipeline": problems.UNMODELLED_PIPELINE,
+    "pipeline_body": problems.UNMODELLED_PIPELINE,
+    "get_global": problems.UNMODELLED_GLOBAL_MEMORY,
+    "threefry2x32": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_bits": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_seed": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_split": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_fold_in": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_wrap": problems.UNMODELLED_RANDOM_NUMBERS,
+    "random_unwrap": problems.UNMODELLED_RANDOM_NUMBERS,
+    "jaxpr_call": problems.UNMODELLED_KERNEL_IN_KERNEL,
+    "ragged_dot_general": problems.UNMODELLED_GROUPED_PRODUCT,
+    "prng_split": problems.UNMODELLED_RANDOM_NUMBERS,
+    "prng_join": problems.UNMODELLED_RANDOM_NUMBERS,
+    "scatter": problems.UNMODELLED_SCATTER,
+    "scatter-add": problems.UNMODELLED_SCATTER,
+    "conv": problems.UNMODELLED_CONVOLUTION,
+    "conv_general_dilated": problems.UNMODELLED_CONVOLUTION,
+    "matmul_push_rhs": problems.UNMODELLED_MATRIX_UNIT,
+    "matmul_acc_lhs": problems.UNMODELLED_MATRIX_UNIT,
+    "matmul_pop": problems.UNMODELLED_MATRIX_UNIT,
+    "sc_fetch_and_add": problems.UNMODELLED_SUBCORE_MEMORY,
+    "core_map": problems.UNMODELLED_WARPS,
+    "async_prefetch": problems.UNMODELLED_CACHE_PREFETCH,
+    "async_store_smem": problems.UNMODELLED_CLUSTER_MEMORY,
+    "barrier_test": problems.UNMODELLED_BARRIER_TEST,
+    "tcgen05_mma": problems.UNMODELLED_TENSOR_MEMORY,
+    "tcgen05_commit_arrive": problems.UNMODELLED_TENSOR_MEMORY,
+    "commit_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "async_load": problems.UNMODELLED_TENSOR_MEMORY,
+    "wait_load_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "async_store_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "async_copy_scales_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "async_copy_sparse_metadata_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "async_copy_smem_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
+    "try_cluster_cancel": problems.UNMODELLED_DYNAMIC_PROGRAMS,
+    "query_cluster_cancel": problems.UNMODELLED_DYNAMIC_PROGRAMS,
+    "inline_mgpu_p": problems.UNMODELLED_COMPILER_CODE,
+    "wgmma_accumulator_store_p": problems.UNMODELLED_ACCUMULATOR_STORE,
+    "mgpu_atomic_store": problems.UNMODELLED_ATOMIC_STORE,
+    "multimem_store": problems.UNMODELLED_MULTI_GPU_MEMORY,
+    "multimem_load_reduce": problems.UNMODELLED_MULTI_GPU_MEMORY,
+    "semaphore_signal_parallel": problems.UNMODELLED_MULTI_GPU_SEMAPHORE,
+    "semaphore_signal_multicast": problems.UNMODELLED_MULTI_GPU_SEMAPHORE,
+    "griddepcontrol_wait": problems.UNMODELLED_DEPENDENT_LAUNCH,
+    "griddepcontrol_launch_dependents": problems.UNMODELLED_DEPENDENT_LAUNCH,
+    "mgpu_semaphore_signal": problems.UNMODELLED_PROGRAM_SEMAPHORE,
+    "mgpu_semaphore_wait": problems.UNMODELLED_PROGRAM_SEMAPHORE,
 }
 """Primitives that are known and not modelled, and why. Their results are lost, and perhaps undefined."""
 
@@ -395,7 +394,7 @@ class Interpreter:
             self._seen += 1
             spend(PER_EQUATION)
             if self._seen > MOST_EQUATIONS:
-                raise BudgetExceeded(problems.EQUATIONS(MOST_EQUATIONS))
+                raise BudgetExceeded(problems.MOST_EQUATIONS(MOST_EQUATIONS))
             outer = self.equation, self._used, self.scope
             self._around = (*self._around, self.equation)
             self.equation, self._used, self.scope = equation, inner.used, equation.scope or self.scope
@@ -414,7 +413,7 @@ class Interpreter:
                 term = folded(literal(value))
             except TypeError:
                 # a value that a pipeline's body captures may be a constant of an inner function
-                return Value(dims, dtype, problems.VALUE_AROUND())
+                return Value(dims, dtype, problems.VALUE_AROUND_PIPELINE())
             known = constant(term)
             found = Value(dims, dtype, lambda index: term, span=None if known is None else (known, known))
         elif dims:
@@ -432,7 +431,7 @@ class Interpreter:
         make = PRIMITIVES.get(name)
         try:
             if make is None:
-                why = REFUSED.get(name, "")
+                why = REFUSED[name]() if name in REFUSED else ""
                 of = f" of {self.version}" if self.version and not why else ""
                 said = problems.PRIMITIVE(name)
                 raise UnsupportedOp(restated(f"{said} ({why})" if why else f"{said}{of}", said, why=why))

@@ -609,7 +609,7 @@ class States:
     def _holds(self, one: _Invariant) -> bool:
         self._checks += 1
         if self._checks > MOST_CHECKS * effort():
-            raise BudgetExceeded(problems.CHECKS(MOST_CHECKS * effort()))
+            raise BudgetExceeded(problems.MOST_CHECKS(MOST_CHECKS * effort()))
         term = one.term()
         for condition, called in one.starts():
             if condition is FALSE:
@@ -827,7 +827,7 @@ class States:
         parts = len(parts_of(term))
         spend(1 + parts // PARTS)
         if parts > MOST_PARTS * effort():
-            raise BudgetExceeded(problems.CONDITION_PARTS(MOST_PARTS * effort()))
+            raise BudgetExceeded(problems.MOST_CONDITION_PARTS(MOST_PARTS * effort()))
         return term
 
     def _asked(self, conditions: Sequence[Term], elements: Mapping[str, int]) -> BodyClaim | None:

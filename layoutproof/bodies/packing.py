@@ -34,7 +34,7 @@ def part_of_word(conditions: Sequence[Term]) -> Term:
 def _bits(on: Pass, dtype: Dtype) -> int:
     bits = ELEMENT_BITS.get(element_type(dtype))
     if bits is None:
-        raise UnsupportedOp(problems.WIDTH(dtype))
+        raise UnsupportedOp(problems.ELEMENT_WIDTH(dtype))
     return bits
 
 
@@ -56,13 +56,13 @@ def _bitcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
             [operand.undefined((*index[:-2], plus(times(row, count), k), index[-1])) for k in range(count)]
         )
 
-    return [Value(dims, new, problems.READ_AS(), None if operand.defined else undefined)]
+    return [Value(dims, new, problems.BITCAST_NUMBER(), None if operand.defined else undefined)]
 
 
 def _same_width(operand: Value, new: Dtype) -> Value:
     def number(index: Index) -> Term:
         if getattr(new, "kind", "") not in "iu" or operand.dtype.kind not in "iu":
-            raise Lost(problems.READ_AS())
+            raise Lost(problems.BITCAST_NUMBER())
         return wrapped(operand.number(index), 8 * int(new.itemsize), new.kind == "i")
 
     return Value(operand.dims, new, number, None if operand.defined else operand.undefined)
@@ -80,7 +80,7 @@ def _bitcast_convert(on: Pass, equation: Equation, operands: list[Value]) -> lis
             return operand.undefined(index[:-1])
         return part_of_word([operand.undefined((*index, Term("int", k))) for k in range(operand.dims[-1])])
 
-    return [Value(dims, new, problems.READ_AS(), None if operand.defined else undefined)]
+    return [Value(dims, new, problems.BITCAST_NUMBER(), None if operand.defined else undefined)]
 
 
 def _packed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:

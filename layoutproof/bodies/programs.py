@@ -82,7 +82,7 @@ def _check(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
 
 def _nothing(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
-    why = problems.RESULT(equation.primitive.name)
+    why = problems.RESULT_OF_OPERATION(equation.primitive.name)
     return [Value(dims_of(v.aval), v.aval.dtype, why) for v in equation.outvars]
 
 

@@ -74,7 +74,7 @@ class EditedBody:
 
     def beginning(self, kernel: Kernel, begin: Begin) -> Any:
         """The same of a body that fills memory with zeros first; numbers of effects would be others."""
-        raise Unsupported(problems.CHANGED())
+        raise Unsupported(problems.BODY_CHANGED())
 
 
 def refused_body(why: str, kernel: Kernel) -> Body:

@@ -29,7 +29,7 @@ def _reduced(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
         Value(
             shape_of(equation, k),
             variable.aval.dtype,
-            one if alone else problems.RESULT(name),
+            one if alone else problems.RESULT_OF_OPERATION(name),
             None if operand.defined else lambda index: operand.undefined(inner(index)),
         )
         for k, variable in enumerate(equation.outvars)
@@ -46,7 +46,7 @@ def _cumulative(on: Pass, equation: Equation, operands: list[Value]) -> list[Val
         before = Term("<=", index[axis], k) if backward else Term("<=", k, index[axis])
         return all_of([before, operand.undefined((*index[:axis], k, *index[axis + 1 :]))])
 
-    why = problems.RESULT(equation.primitive.name)
+    why = problems.RESULT_OF_OPERATION(equation.primitive.name)
     return [Value(operand.dims, equation.outvars[0].aval.dtype, why, None if operand.defined else undefined)]
 
 

@@ -167,7 +167,7 @@ class ProgramWalk:
                     raise _EffectFound(found)
                 self._remember(effect, on)
             elif not any(one is False for one in happens):
-                self._refuse((effect,), "whether a number is stored is not known")
+                self._refuse((effect,), problems.STORE_CONDITION())
         self._spend(on)
 
     def loop(self, nest: Nest, here: Here, state: None) -> None:
@@ -177,11 +177,11 @@ class ProgramWalk:
             count = self._at(here)(loop.count)
             ended = type(count) is int
         if not ended:
-            self._refuse(nest.effects, "how often a loop stores a number is not known")
+            self._refuse(nest.effects, problems.LOOP_STORE_COUNT())
         for inner, more in turns(self, loop, count, here) if ended else ():
             ended = isinstance(more, bool)
             if not ended:
-                self._refuse(nest.effects, "how often a loop stores a number is not known")
+                self._refuse(nest.effects, problems.LOOP_STORE_COUNT())
             forward(nest.parts, self, inner, state)
         for one in self.body.handed:
             if one.loop is loop and not (ended and type(here.names[one.after]) is int):
@@ -207,7 +207,7 @@ class ProgramWalk:
         self._last = None
         self._turns += 1
         if self._turns > MOST_TURNS:
-            raise BudgetExceeded(problems.ITERATIONS(MOST_TURNS))
+            raise BudgetExceeded(problems.MOST_ITERATIONS(MOST_TURNS))
 
     # scalar memory that all programs see
 
@@ -224,7 +224,7 @@ class ProgramWalk:
     def _remember(self, effect: Effect, on: Symbolic) -> None:
         """Updates the loaded numbers and the cells of scalar memory after an effect that happens."""
         if not isinstance(effect, Access) or effect.view.reference.name not in self._kept:
-            self._refuse((effect,), "a copy into scalar memory")
+            self._refuse((effect,), problems.COPY_INTO_SCALAR_MEMORY())
             return
         name = effect.view.reference.name
         index = places(effect.view, ()) if effect.view.dims == () else None
@@ -239,7 +239,7 @@ class ProgramWalk:
             return
         value = _stored_number(effect, on) if effect.kind == "write" and effect.mask is None else None
         if at is None or not whole or value is None:
-            raise Unsupported(problems.STORED_NUMBER())
+            raise Unsupported(problems.STORE_UNKNOWN())
         assert self._cells is not None
         self._cells[name, at] = value
 

@@ -37,7 +37,7 @@ def _iota(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     dimension = int(equation.params["dimension"])
     dtype = equation.outvars[0].aval.dtype
     if dtype.kind not in "iu":
-        return [Value(shape_of(equation), dtype, problems.IOTA(dtype))]
+        return [Value(shape_of(equation), dtype, problems.IOTA_DTYPE(dtype))]
     dims, (low, high) = shape_of(equation), span_of_type(dtype)
     if dims[dimension] - 1 > high:
         # it counts on from the least number of its type
@@ -65,7 +65,7 @@ def _broadcast_to(on: Pass, equation: Equation, operands: list[Value]) -> list[V
 
 def _reshape(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     if equation.primitive.name == "reshape" and equation.params.get("dimensions") is not None:
-        raise UnsupportedOp(problems.RESHAPE())
+        raise UnsupportedOp(problems.RESHAPE_TRANSPOSES())
     operand, dims = operands[0], shape_of(equation)
     return [moved(operand, dims, lambda index: reshaped(index, dims, operand.dims))]
 
@@ -159,7 +159,7 @@ def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, filler = operands
     config = [tuple(int(n) for n in entry) for entry in equation.params["padding_config"]]
     if any(inner for _, _, inner in config):
-        raise UnsupportedOp(problems.PAD())
+        raise UnsupportedOp(problems.INTERIOR_PADDING())
 
     def back(index: Index) -> Index:
         return tuple(plus(t, -low) for t, (low, _, _) in zip(index, config, strict=True))
@@ -230,7 +230,7 @@ def _repeat(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     # pltpu.repeat puts whole copies one behind the other, as jnp.tile does
     extent = operand.dims[axis]
     if dims[axis] != extent * times_:
-        raise UnsupportedOp(problems.REPEAT())
+        raise UnsupportedOp(problems.REPEAT_SHAPE())
     return [moved(operand, dims, lambda i: (*i[:axis], quotient("%", i[axis], extent), *i[axis + 1 :]))]
 
 

@@ -131,7 +131,7 @@ def _touching(
 
 
 def _store(effect: Any, view: View, element: Index) -> StoredRegion:
-    lost = problems.COPY_TO(effect.device) if is_remote(effect) else ""
+    lost = problems.COPY_TO_DEVICE(effect.device) if is_remote(effect) else ""
     held = list(effect.spot.path)
     loops = list(effect.spot.loops)
 
@@ -247,7 +247,7 @@ def _without_wraps(
     return [replace(s, condition=c) for s, c in zip(stores, conditions, strict=True)], body
 
 
-_LOADED = problems.LOADS()
+_LOADED = problems.LOADED_VALUE()
 
 
 def _where(why: str, source: str) -> str:
@@ -285,7 +285,7 @@ def _told(kernel: Kernel, body: Body, store: StoredRegion, other: Mapping[str, T
     stray = names - element - {loop.name for loop in store.loops} - set(body.unknowns) - set(kernel.grid_names)
     stray -= {term.args[0] for term in other.values()} | set(kernel.parameters())
     if stray:
-        raise Unsupported(problems.STRAY(", ".join(sorted(stray))))
+        raise Unsupported(problems.COUNTER_OUTSIDE_LOOP(", ".join(sorted(stray))))
     unknowns = tuple(body.unknowns[name] for name in sorted(names) if name in body.unknowns)
     loops = tuple(loop for loop in store.loops if loop.name in names)
     return _Told(terms[0], loops, store.loops, tuple(found), unknowns, tuple(zip(open_, terms[1:], strict=True)))

@@ -71,7 +71,7 @@ def _load_expanded(on: Pass, equation: Equation, operands: list[BodyValue]) -> l
     access = Access("read", view, on.spot(), mask=_packed_mask(mask))
     on.effects.append(access)
     on.masks.append(Mask(mask, access.spot))
-    why = problems.MASK_IN()
+    why = problems.MASK_LETS_IN()
 
     def undefined(index: Index) -> Term:
         try:
@@ -95,9 +95,9 @@ def _store_compressed(on: Pass, equation: Equation, operands: list[BodyValue]) -
     kind = "add" if equation.params["add"] else "write"
     if mask is None:
         on.effects.append(Access(kind, view, on.spot(), value))
-        return [Value(value.dims, value.dtype, problems.STORE_GIVES())]
+        return [Value(value.dims, value.dtype, problems.STORE_RESULT())]
     on.masks.append(Mask(mask, on.spot()))
-    why = problems.MASK_OUT()
+    why = problems.MASK_LETS_OUT()
     packed = Value(
         value.dims,
         value.dtype,
@@ -105,7 +105,7 @@ def _store_compressed(on: Pass, equation: Equation, operands: list[BodyValue]) -
         None if value.defined else lambda index: all_of([_anywhere(on, value), maybe(why)]),
     )
     on.effects.append(Access(kind, view, on.spot(), packed, _packed_mask(mask)))
-    return [Value(value.dims, value.dtype, problems.STORE_GIVES())]
+    return [Value(value.dims, value.dtype, problems.STORE_RESULT())]
 
 
 def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -122,7 +122,7 @@ def _parallel_loop(on: Pass, equation: Equation, operands: list[BodyValue]) -> l
 
 def _lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """An operation over all lanes at once: its numbers are unknown."""
-    why = problems.RESULT(equation.primitive.name)
+    why = problems.RESULT_OF_OPERATION(equation.primitive.name)
     given = [o for o in operands if isinstance(o, Value) and not o.defined]
 
     def undefined(index: Index) -> Term:

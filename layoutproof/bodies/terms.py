@@ -213,7 +213,7 @@ class Evaluation:
             for other, value in self.reads.items():
                 if other.args[0] == read.args[0] and [self(entry) for entry in other.args[1:]] == at:
                     return value
-        raise Unsupported(problems.CONTENTS(read, read.args[0]))
+        raise Unsupported(problems.TABLE_CONTENTS(read, read.args[0]))
 
     def _named(self, name: str) -> Any:
         if name in self.names:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypedDict
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.progress import listener
 from layoutproof.core.document import Doc, Document, Failure, envelope
 from layoutproof.core.errors import LayoutError, shorten
@@ -116,7 +117,7 @@ class AlsoTo(_Text):
             return value
         form, equals, file = str(value).partition("=")
         if not equals or not file:
-            self.fail(f"write FORM=FILE, e.g. html=report.html, not {value!r}", param, ctx)
+            self.fail(problems.REPORT_FORM(value), param, ctx)
         return Form().convert(form, param, ctx), file
 
 
@@ -148,7 +149,7 @@ def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
     read = [_layout(text, target) for text in texts]
     if target is not None and not any(_BARE.fullmatch(text) for text in texts):
         shown = " and ".join(shorten(text, 60) for text in texts)
-        raise LayoutError(f"--target gives a bare shape such as f32[1000,5] its layout; {shown} is not one")
+        raise LayoutError(problems.TARGET_OF_BARE_SHAPE(shown))
     return read
 
 
@@ -199,7 +200,7 @@ def integers(text: str, what: str) -> tuple[int, ...]:
     parts = [part.strip() for part in inner.split(",")] if inner else []
     for part in parts:
         if not re.fullmatch(r"-?[0-9]{1,40}", part):
-            raise LayoutError(f"{what} is written 2,3; {shorten(part, 40)!r} is not a whole number", text=text[:200])
+            raise LayoutError(problems.INDEX_FORM(what, shorten(part, 40)), text=text[:200])
     return tuple(map(int, parts))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from layoutproof.cli import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 
@@ -100,13 +101,13 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[SeenCalls]:
         LayoutError: The target or `on` is unknown, or JAX is missing.
     """
     if on not in ("raise", "warn"):
-        raise LayoutError(f"on is 'raise' or 'warn', not {on!r}")
+        raise LayoutError(problems.GUARD_ON(on))
     if target is not None:
         from layoutproof.pallas.judge import kernel_target
 
         kernel_target(target)
     if "jax" not in sys.modules and importlib.util.find_spec("jax") is None:
-        raise LayoutError("a guard checks what JAX traces, and jax is not installed: pip install jax")
+        raise LayoutError(problems.GUARD_WITHOUT_JAX())
     from layoutproof.pallas.from_jax.hook import traced
 
     seen, found = SeenCalls(), list["Kernel | Unmodelled"]()
@@ -121,7 +122,7 @@ def guard(target: str | None = None, on: str = "raise") -> Iterator[SeenCalls]:
         raise
     seen.calls = tuple(Judge(target).of(tuple(found)).values())
     if not found:
-        nothing = "no Pallas call was traced in this block; a jit cache may hold it; there is nothing to prove"
+        nothing = problems.GUARD_NO_CALL()
         warnings.warn(nothing, KernelWarning, stacklevel=3)
     for call in seen.calls:
         if call.verdict is Verdict.UNKNOWN:

@@ -19,6 +19,7 @@ import click
 
 import layoutproof
 import layoutproof.cli.commands
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import print_json, say
 from layoutproof.cli.interrupt import leave, listen
 from layoutproof.core.document import envelope, error_entry
@@ -76,7 +77,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, with the nearest name where there is no such command."""
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            raise click.UsageError(str(unknown_name("command", args[0], self.list_commands(ctx))), ctx)
+            raise click.UsageError(unknown_name("command", args[0], self.list_commands(ctx)).problem, ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -208,9 +209,9 @@ def _message(error: Exception) -> str:
         return error.format_message()
     if isinstance(error, OSError):
         if not error.filename and _folder_is_gone():
-            return "the working folder was deleted: change to one that is there (cd), and ask again"
+            return problems.FOLDER_DELETED()
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     if isinstance(error, LayoutError | Undecided):
         return str(error)
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
-    return f"this is a bug in layoutproof, please report it: {what}"
+    return problems.INTERNAL_ERROR(what)

@@ -69,7 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     for option in ("target", "baseline", "least-proved"):
         if config.getoption(f"--layoutproof-{option}") is not None and not config.getoption("--layoutproof"):
-            raise pytest.UsageError(f"--layoutproof-{option} needs --layoutproof")
+            from layoutproof.cli import problems
+
+            raise pytest.UsageError(problems.PYTEST_OPTION_WITHOUT_LAYOUTPROOF(option))
     if config.getoption("--layoutproof-target") is not None:
         _must_be_known(config.getoption("--layoutproof-target"))
     if config.getoption("--layoutproof"):
@@ -169,13 +171,14 @@ class _Calls:
 
     def _compared(self, functions: Sequence[object], mark: _Mark, test: str) -> str:
         """The wrong values of the functions that a test traced, "" when there are none."""
+        from layoutproof.cli import problems
         from layoutproof.core.errors import LayoutError, Undecided
         from layoutproof.core.result import Verdict
         from layoutproof.pallas.from_jax.hook import function_of
         from layoutproof.questions.same import same
 
         if not functions:
-            return "the mark says same_as, and the test traced no function with a Pallas call, so nothing is compared"
+            return problems.MARK_COMPARES_NOTHING()
         said = []
         for k, text in enumerate(texts := {str(jaxpr): jaxpr for jaxpr in functions}):
             try:
@@ -202,6 +205,7 @@ class _Calls:
         expect: properties that may be refuted.  assume: conditions on scalar prefetch operands.  missing: whether it is
         wrong that one of those properties is not refuted.
         """
+        from layoutproof.cli import problems
         from layoutproof.cli.guard import report_of
         from layoutproof.core.errors import LayoutError
         from layoutproof.core.result import Verdict
@@ -215,16 +219,12 @@ class _Calls:
         except LayoutError as error:
             return str(error)
         except Exception as error:
-            return f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
+            return problems.INTERNAL_ERROR(f"{type(error).__name__}: {error}")
         self._count(found)
         refuted = {f.question for c in found.values() for f in c.decisive() if f.verdict is Verdict.REFUTED}
         wrong = tuple(call for call in found.values() if self._fails(call, expect))
         said = [report_of(wrong)] if wrong else []
-        said += [
-            f"the mark expects {name} to be refuted, and it is not"
-            for name in expect
-            if missing and name not in refuted
-        ]
+        said += [problems.MARK_NOT_REFUTED(name) for name in expect if missing and name not in refuted]
         return "\n".join(said)
 
     def _fails(self, call: Judged, expect: Sequence[str]) -> bool:
@@ -271,9 +271,9 @@ class _Calls:
         proved, calls = list(self.verdicts.values()).count("proved"), len(self.verdicts)
         if self.least is None or (calls and proved >= self.least * calls):
             return ""
-        return (
-            f"{proved} of {calls} calls are proved, less than --layoutproof-least-proved {float(100 * self.least):g}%"
-        )
+        from layoutproof.cli import problems
+
+        return problems.PROVED_TOO_FEW(proved, calls, float(100 * self.least))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """How many calls there were, and what is unknown of them."""
@@ -320,23 +320,23 @@ class _Mark:
     @classmethod
     def of(cls, item: pytest.Item) -> _Mark:
         """The marks of a test, its class and its module together. Raises WrongMark."""
+        from layoutproof.cli import problems
+
         said: dict[str, tuple[str, ...]] = {"expect": (), "assume": ()}
         same_as: Any = None
         for mark in item.iter_markers("layoutproof"):
             texts_of = {name: value for name, value in mark.kwargs.items() if name != "same_as"}
             strange = [*map(repr, mark.args), *(name for name in texts_of if name not in said)]
             if strange:
-                takes = "expect=.., assume=.. and same_as=.."
-                raise WrongMark(f"the mark layoutproof takes {takes}, not {', '.join(strange)}")
+                raise WrongMark(problems.MARK_KEYWORDS(", ".join(strange)))
             wanted = mark.kwargs.get("same_as")
             if wanted is not None and not callable(wanted) and not isinstance(wanted, str):
-                what = "is a function, or its place MODULE:FUNCTION"
-                raise WrongMark(f"same_as of the mark layoutproof {what}, not {wanted!r}")
+                raise WrongMark(problems.MARK_SAME_AS(wanted))
             same_as = wanted if same_as is None else same_as
             for name, value in texts_of.items():
                 texts = (value,) if isinstance(value, str) else value
                 if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
-                    raise WrongMark(f"{name} of the mark layoutproof is a text, or a list of texts, not {value!r}")
+                    raise WrongMark(problems.MARK_TEXTS(name, value))
                 said[name] += tuple(texts)
         if said["expect"]:
             from layoutproof.core.errors import unknown_name
@@ -369,7 +369,9 @@ def _share(config: pytest.Config) -> Fraction | None:
         return None
     found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,4})?)%", text)
     if found is None or Fraction(found[1]) > 100:
-        raise pytest.UsageError(f"--layoutproof-least-proved is a share such as 90%, not {text!r}")
+        from layoutproof.cli import problems
+
+        raise pytest.UsageError(problems.LEAST_PROVED_FORM(text))
     return Fraction(found[1]) / 100
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import VERDICTS, show_answer, waiting, write_whole
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler.workers import Workers
@@ -59,7 +60,7 @@ def run_sweep(
     axes = {"target": tuple(targets)} if len(targets) > 1 else {}
     for name, values in map(read_axis, options.axes):
         if name in axes:
-            raise LayoutError(f"the sweep has the axis {shorten(name, 40)!r} twice")
+            raise LayoutError(problems.SWEEP_AXIS_TWICE(shorten(name, 40)))
         axes[name] = values
     written: list[str] = []
 

@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.documents import json_schema
 from layoutproof.cli.main import cli, page_of
 from layoutproof.compiler import cache
@@ -153,12 +154,12 @@ def _texts(name: str, key: str, parameter: click.Parameter, value: object) -> li
     """A value as words of a command line."""
     if key == PICTURE or _is_flag(parameter):
         if not isinstance(value, bool):
-            raise LayoutError(f"{key} of {name} is true or false, not {_shown(value)}")
+            raise LayoutError(problems.ARGUMENT_FLAG(key, name, _shown(value)))
         return []
     values = value if isinstance(value, list) and _repeats(parameter) else [value]
     if not all(isinstance(each, str | int | float) and not isinstance(each, bool) for each in values):
         what = "a text or a number, or a list of them" if _repeats(parameter) else "a text or a number"
-        raise LayoutError(f"{key} of {name} is {what}, not {_shown(value)}")
+        raise LayoutError(problems.ARGUMENT_TYPE(key, name, what, _shown(value)))
     return [str(each) for each in values]
 
 

@@ -54,7 +54,7 @@ def check_length(text: str, most: int = MAX_CHARACTERS) -> str:
       ^ column 1
     """
     if len(text) > most:
-        raise LayoutError(problems.CHARACTERS(len(text), most), text=text[:80], column=1)
+        raise LayoutError(problems.MOST_CHARACTERS(len(text), most), text=text[:80], column=1)
     return text
 
 
@@ -92,7 +92,7 @@ def check_data(value: object, what: str) -> None:
         values, depth = todo.pop()
         seen += len(values)
         if seen > MOST_VALUES:
-            raise LayoutError(problems.VALUES(what, MOST_VALUES))
+            raise LayoutError(problems.MOST_VALUES(what, MOST_VALUES))
         for each in values:
             if type(each) is int:
                 if abs(each) > LARGEST:
@@ -126,7 +126,7 @@ def check_box(extents: Sequence[Extent], what: str) -> None:
     layoutproof.core.errors.LayoutError: shape: the product of its 5 extents has more than 64 bits
     """
     if len(extents) > MOST_EXTENTS:
-        raise LayoutError(problems.EXTENTS(what, len(extents), MOST_EXTENTS))
+        raise LayoutError(problems.MOST_EXTENTS(what, len(extents), MOST_EXTENTS))
     bits, factors, terms = 0, 0, 1
     for extent in extents:
         if isinstance(extent, Size):

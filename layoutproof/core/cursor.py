@@ -224,7 +224,7 @@ class Cursor:
             plain = word.lstrip("-0")
             if len(plain) > digits:
                 shown = shorten(word, 40)
-                raise self.refuse(problems.DIGITS(shown, digits))
+                raise self.refuse(problems.INTEGER_DIGITS(shown, digits))
             word = f"-{plain or 0}" if word[0] == "-" else plain or "0"
         value = int(word)
         if not low <= value < high:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from layoutproof.core import problems
+from layoutproof.core.message import restated
 
 
 class LayoutError(ValueError):
@@ -184,7 +185,7 @@ def closest(word: object, known: Iterable[str], others: Mapping[str, str] | None
     names = {**{name.lower(): name for name in known}, **(others or {})}
     plain = str(word)[:60].lower()
     near = difflib.get_close_matches(plain, names, n=1, cutoff=0.6)
-    return f"; did you mean {names[near[0]]!r}?" if near else ""
+    return problems.DID_YOU_MEAN(names[near[0]]) if near else ""
 
 
 def unknown_name(what: str, word: object, known: Iterable[str], others: Mapping[str, str] | None = None) -> LayoutError:
@@ -196,7 +197,7 @@ def unknown_name(what: str, word: object, known: Iterable[str], others: Mapping[
     names = list(known)
     near = closest(word, names, others)
     listed = ", ".join(names)
-    rest = f"{near} Known: {listed}" if near else f"; known: {listed}"
+    rest = restated(f"{near} Known: {listed}", near, known=listed) if near else f"; known: {listed}"
     return LayoutError(problems.UNKNOWN_NAME(what, shorten(str(word), 40), rest))
 
 

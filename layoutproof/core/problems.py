@@ -10,20 +10,23 @@ BOX_SIZES = Template(
 )
 BRACKETS_DEPTH = Template("core.brackets_depth", "brackets nested more than {deepest} deep")
 CHARACTER = Template("core.character", "unexpected character {text!r}")
-CHARACTERS = Template("core.characters", "a text of {text:,} characters; at most {most:,} are read")
+MOST_CHARACTERS = Template("core.most_characters", "a text of {text:,} characters; at most {most:,} are read")
 CLOSES_NOTHING = Template("core.closes_nothing", "{sign!r} closes nothing")
 CONDITION_NUMBER = Template(
     "core.condition_number", "{text!r} is a number, not a condition; write for instance N % 8 == 0"
 )
 CONDITION_TABLE = Template("core.condition_table", "{text!r} reads a table; a condition speaks of sizes")
-COORDINATES = Template(
-    "core.coordinates", "one map gives {one} coordinates, the other {other}: they cannot be compared"
+MAP_COORDINATES = Template(
+    "core.map_coordinates", "one map gives {one} coordinates, the other {other}: they cannot be compared"
 )
-DECISION = Template(
-    "core.decision", "an index map may not ask for the {what} of {index}: it has no value yet; use {instead}"
+MAP_DECISION = Template(
+    "core.map_decision", "an index map may not ask for the {what} of {index}: it has no value yet; use {instead}"
 )
 DEPTH = Template("core.depth", "{what}: nested more than {deepest} deep")
-DIGITS = Template("core.digits", "the integer {shown} has over {digits} digits and does not fit in 64 bits")
+DID_YOU_MEAN = Template("core.did_you_mean", "; did you mean {name!r}?")
+INTEGER_DIGITS = Template(
+    "core.integer_digits", "the integer {shown} has over {digits} digits and does not fit in 64 bits"
+)
 DIVISION = Template("core.division", "{left} / {right} is not an integer operation; write //")
 DIVISOR = Template("core.divisor", "{left} {op} {right}: a divisor must be a positive integer")
 ELEMENT_TYPE = Template("core.element_type", "unknown element type {name!r}{near}")
@@ -34,7 +37,7 @@ EXPRESSION_NODES = Template("core.expression_nodes", "an expression of more than
 EXPRESSION_STEPS = Template(
     "core.expression_steps", "an expression of more than {most_steps} operations within operations"
 )
-EXTENTS = Template("core.extents", "{what}: {extents} extents; at most {most_extents}")
+MOST_EXTENTS = Template("core.most_extents", "{what}: {extents} extents; at most {most_extents}")
 INT64 = Template("core.int64", "the integer {value} does not fit in 64 bits")
 MAP_ARROW = Template("core.map_arrow", "an index map is written (i, j) -> (i // 8, j // 128); there is no '->'")
 MAP_LENGTH = Template("core.map_length", "a map of more than {most_extents} names or results")
@@ -43,20 +46,24 @@ MASK = Template(
     "core.mask", "{left} & {right}: only a mask 2**k - 1 is a quasi-affine operation; write it with % and //"
 )
 NOT_CLOSED = Template("core.not_closed", "{text!r} is not closed")
-NO_FUNCTION = Template("core.no_function", "an index map is a Python function of named parameters, not {function!r}")
-NO_INTEGER = Template("core.no_integer", "an index map works on integers; got {value!r}, a {name}")
+MAP_NO_FUNCTION = Template(
+    "core.map_no_function", "an index map is a Python function of named parameters, not {function!r}"
+)
+MAP_NO_INTEGER = Template("core.map_no_integer", "an index map works on integers; got {value!r}, a {name}")
 NO_PERMUTATION = Template("core.no_permutation", "permutation {permutation} is not a permutation of 0..{rank}")
 NO_RESHAPE = Template("core.no_reshape", "[{old}] has {before} elements and [{new}] has {after}: no reshape")
 NO_SIZE = Template("core.no_size", "{text!r} is not a size: {error}")
-PARAMETERS = Template(
-    "core.parameters", "an index map takes one named parameter per dimension, no *args and no keyword-only ones"
+MAP_PARAMETERS = Template(
+    "core.map_parameters", "an index map takes one named parameter per dimension, no *args and no keyword-only ones"
 )
-RAISED = Template("core.raised", "the index map raised {name} when traced: {error}")
-SELECT = Template("core.select", "select takes a condition made by less or equal, not {condition!r}")
+MAP_RAISED = Template("core.map_raised", "the index map raised {name} when traced: {error}")
+SELECT_CONDITION = Template(
+    "core.select_condition", "select takes a condition made by less or equal, not {condition!r}"
+)
 SIZE_DIVIDES_BY_ZERO = Template("core.size_divides_by_zero", "{text!r} is not a size: it divides by zero")
 SIZE_TERMS = Template(
     "core.size_terms", "a size has at most {most_terms} terms of {most_factors} factors when multiplied out"
 )
 UNKNOWN_NAME = Template("core.unknown_name", "unknown {what} {word!r}{rest}")
-VALUES = Template("core.values", "{what}: more than {most_values} values")
+MOST_VALUES = Template("core.most_values", "{what}: more than {most_values} values")
 WRONG_KIND = Template("core.wrong_kind", "{term} is {found} where {wanted} must stand")

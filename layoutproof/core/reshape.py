@@ -144,7 +144,7 @@ def comparable(left: IndexMap, right: IndexMap, unit: int, by_address: bool = Fa
             left, right = (m.flat() if m.memory else m for m in (left, right))
             counts = [m.coordinates() for m in (left, right)]
         if counts[0] != counts[1]:
-            raise LayoutError(problems.COORDINATES(counts[0], counts[1]))
+            raise LayoutError(problems.MAP_COORDINATES(counts[0], counts[1]))
         return left, right
     alike = (first.bits, first.prefix_bytes, first.space) == (second.bits, second.prefix_bytes, second.space)
     if alike and not by_address:

@@ -209,7 +209,7 @@ class Term:
         raise LayoutError(problems.DIVISION(self, other))
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
-        raise LayoutError(problems.DECISION(what, self, instead))
+        raise LayoutError(problems.MAP_DECISION(what, self, instead))
 
     def __lt__(self, other: object) -> bool:
         self._refuse(f"truth of < {other}", "layoutproof.minimum, layoutproof.maximum or layoutproof.select")
@@ -409,7 +409,7 @@ def as_term(value: object) -> Term:
         return value
     if type(value) is int:
         return Term("int", value)
-    raise LayoutError(problems.NO_INTEGER(value, type(value).__name__))
+    raise LayoutError(problems.MAP_NO_INTEGER(value, type(value).__name__))
 
 
 def minimum(left: Term | int, right: Term | int) -> Term:
@@ -497,7 +497,7 @@ def select(condition: Term, if_true: Term | int, if_false: Term | int) -> Term:
     '(i < 8) -> (select(i < 3, i, 7 - i))'
     """
     if not isinstance(condition, Term):
-        raise LayoutError(problems.SELECT(condition))
+        raise LayoutError(problems.SELECT_CONDITION(condition))
     return combined("select", condition, as_term(if_true), as_term(if_false))
 
 
@@ -509,16 +509,16 @@ def trace(function: Callable[..., object]) -> tuple[tuple[str, ...], tuple[Term,
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        raise LayoutError(problems.NO_FUNCTION(function)) from None
+        raise LayoutError(problems.MAP_NO_FUNCTION(function)) from None
     if any(p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters):
-        raise LayoutError(problems.PARAMETERS())
+        raise LayoutError(problems.MAP_PARAMETERS())
     names = tuple(p.name for p in parameters)
     try:
         result = function(*(Traced("name", name) for name in names))
     except LayoutError:
         raise
     except Exception as error:
-        raise LayoutError(problems.RAISED(type(error).__name__, error)) from error
+        raise LayoutError(problems.MAP_RAISED(type(error).__name__, error)) from error
     results = result if isinstance(result, tuple | list) else (result,)
     return names, tuple(_plain(as_term(r)) for r in results)
 

@@ -290,7 +290,7 @@ def inside(
         return
     low, high = values
     last = extent - 1 - (int(piece.size.args[0]) - 1) * piece.stride
-    which = problems.START("index" if piece.single else "start", d, name)
+    which = problems.FIRST_ELEMENT("index" if piece.single else "start", d, name)
     line = f" at line {spot.source.rpartition(':')[2]}" if spot.source else ""
     # as the code has it: `int32(x)` is x where nothing wraps
     plain = rebuilt(piece.start, lambda part, made: made.args[0] if part.op == "int32" else made)

@@ -63,7 +63,7 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         return replace(lost[0], severity=severity)
     try:
         if any(_problems(one)[1] for one in (kernel, other)):
-            reason = texts.ALONE()
+            reason = texts.JUDGED_ALONE()
             return Obligation(kernel.name, undecided(reason), severity=severity, source=kernel.source)
         problem = next(devices_of(kernel, other).problems(), None)
     except Undecided as reason:
@@ -75,7 +75,7 @@ def in_turn(kernel: Kernel, other: Kernel) -> Obligation | None:
         return Obligation(kernel.name, proved, severity=severity, figures=figures, source=kernel.source)
     hint = texts.BARRIER_SEMAPHORE(problem.hint, next_, kernel.collective)
     return replace(
-        answer_of(replace(problem, what=texts.WHERE_NEXT(problem.what, next_), hint=hint)), severity=severity
+        answer_of(replace(problem, what=texts.NEXT_PLACE(problem.what, next_), hint=hint)), severity=severity
     )
 
 

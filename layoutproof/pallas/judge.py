@@ -742,7 +742,7 @@ def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Seque
         by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]
         related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
     names = dict.fromkeys(table for relation in related for table in relations.tables_of(relation))
-    return problems.RELATIONS(listed(list(names))) if related else ""
+    return problems.TABLE_RELATIONS(listed(list(names))) if related else ""
 
 
 def _rests_on(

@@ -9,7 +9,7 @@ ABOUT_KERNEL = Template(
     "{asked} is about a kernel, {{'kernel': {{grid: .., inputs: .., outputs: ..}}}}, not about {read}",
 )
 ACCEPT_REASON = Template("pallas.accept_reason", "accept[{name}] gives no reason: write it behind the bracket")
-ALONE = Template("pallas.alone", "what it does alone is wrong, or not known")
+JUDGED_ALONE = Template("pallas.judged_alone", "what it does alone is wrong, or not known")
 BARRIER_SEMAPHORE = Template(
     "pallas.barrier_semaphore", "{hint}; or the barrier semaphore: {next} with the same collective_id {collective}"
 )
@@ -121,10 +121,12 @@ RECORD_READ = Template("pallas.record_read", "{place}: no record of a Pallas cal
 RECORD_TABLE = Template("pallas.record_table", "what is assumed of a table that the call does not have")
 RECORD_TERM = Template("pallas.record_term", "{data} is no term")
 REFUTED_IF = Template("pallas.refuted_if", "refuted if {tables}")
-RELATIONS = Template("pallas.relations", "depends on what {names} holds, which may not be all that is assumed")
+TABLE_RELATIONS = Template(
+    "pallas.table_relations", "depends on what {names} holds, which may not be all that is assumed"
+)
 RING_SIZE = Template("pallas.ring_size", "not on one of {size} devices: {what}{more}")
 ROWS_UNWRITTEN = Template("pallas.rows_unwritten", "no program writes {operand}[{rows}]")
-RUNTIME = Template("pallas.runtime", "depends on {runtime}, known at run time only; {advice}")
+KNOWN_AT_RUN_TIME = Template("pallas.known_at_run_time", "depends on {runtime}, known at run time only; {advice}")
 RUN_AROUND = Template("pallas.run_around", "a pipeline runs in the kernel around it")
 RUN_BYTES = Template("pallas.run_bytes", "{size:,} MiB of arguments, results and scratch; at most {most} MiB are run")
 RUN_ENTRIES = Template("pallas.run_entries", "a table of more than {most:,} entries")
@@ -143,7 +145,7 @@ SAMPLE_NAMES = Template("pallas.sample_names", "{names} names are given for {tab
 SEGMENT_EMPTY = Template("pallas.segment_empty", "{rows} where {group}no entry of {table} is {value}, as in {tables}")
 SPEC_BODY = Template("pallas.spec_body", "what its body loads and stores, which this target's rules ask about")
 SPEC_SIZES = Template("pallas.spec_sizes", "sizes that only the running program has: {sizes}")
-START = Template("pallas.start", "the {which} in dimension {dimension} of {name}")
+FIRST_ELEMENT = Template("pallas.first_element", "the {which} in dimension {dimension} of {name}")
 STORED_OUTSIDE = Template("pallas.stored_outside", "{where}, and the array has {extent}, in blocks of {size}")
 STORED_TABLE = Template("pallas.stored_table", "depends on what {table} holds in each program: {stored}")
 STORED_TABLE_HOLDS = Template(
@@ -151,7 +153,7 @@ STORED_TABLE_HOLDS = Template(
 )
 STORES_TO_IT = Template("pallas.stores_to_it", "the body stores to it{at}")
 STORE_KEEPS = Template("pallas.store_keeps", "it is not shown that every store keeps '{said}'")
-TABLES = Template("pallas.tables", "depends on what {tables} holds; {what}")
+TABLES_HOLD = Template("pallas.tables_hold", "depends on what {tables} holds; {what}")
 TABLES_LONG = Template("pallas.tables_long", "{what}: more than {most} entries")
 TABLES_TOGETHER = Template("pallas.tables_together", "cannot tell whether {names} can be as assumed together")
 TABLE_EMPTY = Template("pallas.table_empty", "{table} has no value it could hold: {low} <= {table} < {high}")
@@ -173,4 +175,4 @@ VACUOUS_ENTRY = Template(
 )
 VACUOUS_ONTO = Template("pallas.vacuous_onto", "vacuous: no sizes are known for which {table}[:{first}] is onto")
 VACUOUS_TOGETHER = Template("pallas.vacuous_together", "vacuous: no {names} are known that are as assumed together")
-WHERE_NEXT = Template("pallas.where_next", "{what}, where {next}")
+NEXT_PLACE = Template("pallas.next_place", "{what}, where {next}")

@@ -186,7 +186,7 @@ def _answer(
     if needed is not None:
         return _advised(kernel, finding, needed, said, sizes, where(sizes, exact), _within(kernel, one, finding))
     if "sizes" in (finding.counterexample or ()) and one.sized:
-        return left_open(finding, problems.RUNTIME(listed(kernel.runtime), SAY_SIZES))
+        return left_open(finding, problems.KNOWN_AT_RUN_TIME(listed(kernel.runtime), SAY_SIZES))
     if finding.verdict is not Verdict.REFUTED:
         return None
     unbounded = [t.name for t in one.tables if _is_free(kernel, t, finding)]
@@ -265,7 +265,7 @@ def where(sizes: Mapping[str, int], exact: bool = False) -> str:
 
 def depends(finding: Finding, tables: Sequence[str], what: str, **more: object) -> Finding:
     """The finding as unknown, because of what tables hold. more: further fields of it."""
-    return left_open(finding, problems.TABLES(listed(tables), what), **more)
+    return left_open(finding, problems.TABLES_HOLD(listed(tables), what), **more)
 
 
 @dataclass(slots=True)

@@ -16,10 +16,12 @@ from layoutproof.core.claim import Claim, Outside
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import message_of
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.core.term import Term
 from layoutproof.layouts.axe.layout import AxeLayout
+from layoutproof.questions import problems
 from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
 from layoutproof.registry.read import map_of, read_layout
@@ -76,7 +78,7 @@ def ask(
         read = [read_layout(value) for value in layouts]
     except Undecided as undecided:
         subject = " , ".join([shorten(str(value), 120) for value in layouts])
-        return Finding(name, subject, str(undecided), verdict=Verdict.UNKNOWN)
+        return Finding(name, subject, message_of(undecided), verdict=Verdict.UNKNOWN)
     maps = [map_of(layout) for layout in _admitted(read)]
     subject = " , ".join([_subject(layout) for layout in read])
     derivation, symbols = _derivation(read), _symbols(maps)
@@ -105,9 +107,9 @@ def ask(
 def _check_how(where: object, engine: object, effort: object) -> None:
     """LayoutError for what is no way to ask."""
     if where is not None and not isinstance(where, str):
-        raise LayoutError(f"where is a condition as text, e.g. 'N % 8 == 0', not {shorten(repr(where), 60)}")
+        raise LayoutError(problems.WHERE_TYPE(shorten(repr(where), 60)))
     if type(effort) is not int or effort < 1:
-        raise LayoutError(f"effort is a whole number of at least 1, not {shorten(repr(effort), 60)}")
+        raise LayoutError(problems.EFFORT(shorten(repr(effort), 60)))
     if engine is not None and engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
 
@@ -115,7 +117,7 @@ def _check_how(where: object, engine: object, effort: object) -> None:
 def _wrong_number(name: str, layouts: tuple[object, ...], wanted: int) -> LayoutError:
     """The error that a property is about another number of layouts."""
     many = "one layout" if wanted == 1 else f"{wanted} layouts"
-    return LayoutError(f"{name} is about {many}; got {len(layouts)}")
+    return LayoutError(problems.LAYOUT_COUNT(name, many, len(layouts)))
 
 
 def _derivation(read: list[object]) -> tuple[str, ...]:
@@ -183,7 +185,7 @@ def _of_kernel(name: str, layouts: tuple[object, ...], how: dict[str, object]) -
     from layoutproof.pallas.judge import answer, kernel_of
 
     if len(layouts) != 1:
-        raise LayoutError(f"{name} is about one kernel; got {len(layouts)}")
+        raise LayoutError(problems.LAYOUT_COUNT(name, "one kernel", len(layouts)))
     return answer(name, kernel_of(layouts[0], name), **how)
 
 

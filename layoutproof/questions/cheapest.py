@@ -17,6 +17,7 @@ from layoutproof.hardware.tpu import layout_in_order
 from layoutproof.hardware.tpu_tiles import round_up
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+from layoutproof.questions import problems
 from layoutproof.registry.defaults import tpu_default
 
 MOST_MERGES = 10
@@ -28,7 +29,7 @@ def padded_bytes(layout: XlaLayout) -> int:
     memory = layout.index_map().memory
     named = [size for size in (*layout.dims, *(n for tile in layout.tiles for n in tile)) if type(size) is not int]
     if memory is None or named:
-        raise LayoutError(f"{layout} has sizes that are not known; give numbers")
+        raise LayoutError(problems.SIZES_UNKNOWN(layout))
     return int(memory.bytes())
 
 
@@ -48,7 +49,7 @@ def cheapest_layout(shape: str | XlaLayout, target: str) -> XlaLayout:
     read = xla.read(shape) if isinstance(shape, str) else shape
     default = tpu_default(shape, target)
     if not isinstance(read, XlaLayout):
-        raise LayoutError(f"only an array has a layout, not {read}")
+        raise LayoutError(problems.LAYOUT_OF_NO_ARRAY(read))
     default = replace(default, memory_space=read.memory_space)
     best, least = default, padded_bytes(default)
     for layout in orders(default, target):
@@ -140,9 +141,9 @@ def _grain(layout: XlaLayout) -> list[int]:
         return grain
     tile = [int(size) for size in layout.tiles[0]]
     if len(tile) > len(layout.dims) or min(tile) < 1:
-        raise LayoutError(f"{layout}: this tile is no multiple of single dimensions")
+        raise LayoutError(problems.TILE_OF_SEVERAL_DIMENSIONS(layout))
     for dimension, size in zip(layout.minor_to_major, reversed(tile), strict=False):
         grain[dimension] = size
     if prod(grain) != prod(tile):
-        raise LayoutError(f"{layout}: this tile is no multiple of single dimensions")
+        raise LayoutError(problems.TILE_OF_SEVERAL_DIMENSIONS(layout))
     return grain

@@ -18,6 +18,7 @@ from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.result import Verdict, show_point
+from layoutproof.questions import problems
 from layoutproof.questions.ask import ask
 from layoutproof.registry.read import map_of, read_layout
 
@@ -55,9 +56,9 @@ def convert(layout: object, to: str) -> Any:
         return found.layout
     shown = shorten(str(found.layout), 120)
     if found.result.verdict is Verdict.UNKNOWN:
-        raise Unsupported(f"cannot tell whether {shown} is the same layout: {found.result.reason}")
+        raise Unsupported(problems.CONVERSION_UNDECIDED(shown, found.result.reason))
     where = show_point(found.result.counterexample or {})
-    raise LayoutError(f"no {to} layout: the nearest, {shown}, differs at {where}: {found.result.reason}")
+    raise LayoutError(problems.NEAREST_DIFFERS(to, shown, where, found.result.reason))
 
 
 def attempt(layout: object, to: str) -> Conversion:
@@ -87,7 +88,7 @@ def _written(layout: object, to: str) -> None:
         read_layout({to: str(layout)})
     except LayoutError as error:
         shown = shorten(str(layout), 120) or "nothing"
-        raise LayoutError(f"no {to} layout: it would be {shown}, which {to} cannot say: {error.problem}") from None
+        raise LayoutError(problems.CONVERSION_UNREADABLE(to, shown, error.problem)) from None
 
 
 def language_of(layout: object) -> str:
@@ -98,7 +99,7 @@ def language_of(layout: object) -> str:
     """
     parts = type(layout).__module__.split(".")
     if isinstance(layout, IndexMap) or parts[:2] != ["layoutproof", "layouts"]:
-        raise LayoutError(f"a {type(layout).__name__} is written in no layout language, so it cannot be converted")
+        raise LayoutError(problems.NO_LANGUAGE(type(layout).__name__))
     return parts[2]
 
 
@@ -117,5 +118,5 @@ def _conversion(source: str, to: str) -> ModuleType:
     if (source, to) not in conversions():
         known = [other for one, other in conversions() if one == source]
         have = f"{source} converts to {', '.join(known)}" if known else f"{source} converts to no other language"
-        raise LayoutError(f"there is no conversion from {source} to {shorten(to, 40)}; {have}")
+        raise LayoutError(problems.NO_CONVERSION(source, shorten(to, 40), have))
     return importlib.import_module(f"layoutproof.questions.conversions.{source}_to_{to}")

@@ -14,6 +14,7 @@ from layoutproof.core.index_map import Index, IndexMap, Memory
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.core.space import axis_names
+from layoutproof.questions import problems
 from layoutproof.questions.ask import ask
 from layoutproof.questions.images import array_dtype, check_widths, from_image, to_image
 from layoutproof.registry.read import map_of, read_layout
@@ -93,7 +94,7 @@ def evaluate(layout: object, indices: Sequence[ArrayLike], replica: Sequence[int
     at = _checked_replica(read, m, replica)
     rank = len(m.domain.extents)
     if len(indices) != rank:
-        raise LayoutError(f"{len(indices)} arrays of indices for the {rank} dimensions of {shown(read)}")
+        raise LayoutError(problems.INDEX_ARRAYS(len(indices), rank, shown(read)))
     if m.memory is not None:
         m = m.flat()
     on_device = any(map(_is_jax, indices))
@@ -102,7 +103,7 @@ def evaluate(layout: object, indices: Sequence[ArrayLike], replica: Sequence[int
         np.broadcast_shapes(*[array.shape for array in arrays])
     except ValueError:
         shapes = " and ".join(str(array.shape) for array in arrays)
-        raise LayoutError(f"indices of the shapes {shapes} do not broadcast together") from None
+        raise LayoutError(problems.INDEX_SHAPES(shapes)) from None
     if on_device:
         from layoutproof.questions import images_jax
 
@@ -143,12 +144,10 @@ def table(layout: object, replica: Sequence[int] | None = None, device: object =
     if axes != 1:
         shape = (*shape, axes)
     if len(shape) > _MOST_DIMENSIONS:
-        raise LayoutError(f"a table of {len(shape)} dimensions is more than NumPy's {_MOST_DIMENSIONS}")
+        raise LayoutError(problems.TABLE_RANK(len(shape), _MOST_DIMENSIONS))
     size = 8 * int(product(shape))
     if size > LARGEST_TABLE:
-        raise LayoutError(
-            f"the table of {shown(read)} would take {size} bytes; the most is {LARGEST_TABLE} bytes (16 GiB)"
-        )
+        raise LayoutError(problems.TABLE_BYTES(shown(read), size, LARGEST_TABLE))
     if device is not None:
         return _table_on(device, m, at, shape)
     if size == 0:
@@ -161,15 +160,15 @@ def _table_on(device: object, m: IndexMap, replica: Index, shape: tuple[int, ...
     try:
         import jax
     except ImportError:
-        raise LayoutError("a table on a device is an array of JAX: install layoutproof[jax]") from None
+        raise LayoutError(problems.TABLE_WITHOUT_JAX()) from None
     from layoutproof.questions import images_jax
 
     try:
         chosen = jax.devices(device)[0] if isinstance(device, str) else device
     except RuntimeError as error:
-        raise LayoutError(f"there is no device {shorten(str(device), 40)!r}: {shorten(str(error), 120)}") from None
+        raise LayoutError(problems.UNKNOWN_DEVICE(shorten(str(device), 40), shorten(str(error), 120))) from None
     if not isinstance(chosen, jax.Device):
-        raise LayoutError(f"a device is one of JAX's, or the name of a platform, not {shorten(repr(device), 60)}")
+        raise LayoutError(problems.DEVICE_TYPE(shorten(repr(device), 60)))
     with jax.default_device(chosen):
         if 0 in shape:
             return jax.numpy.zeros(shape, int)
@@ -187,16 +186,14 @@ def _indices(layout: object, m: IndexMap, dimension: int, array: object, on_devi
 
     found = array if _is_jax(array) else _as_numpy(array)
     if found.dtype.kind not in "iu" and found.size:
-        raise LayoutError(f"the indices of dimension {dimension} are integers, not {found.dtype}")
+        raise LayoutError(problems.INDEX_DTYPE(dimension, found.dtype))
     extent, name = extents_of(m)[dimension], m.domain.names[dimension]
     if on_device and isinstance(found, sys.modules["jax"].core.Tracer):
         return found
     if found.size:
         for entry in (int(found.min()), int(found.max())):
             if not 0 <= entry < extent:
-                raise LayoutError(
-                    f"index {entry} of dimension {dimension} ({name}) is outside 0..{extent - 1} of {shown(layout)}"
-                )
+                raise LayoutError(problems.INDEX_OUTSIDE(entry, dimension, name, extent - 1, shown(layout)))
     if on_device:
         return sys.modules["jax"].numpy.asarray(found, int)
     return found.astype(np.int64)
@@ -229,7 +226,7 @@ def pack(layout: object, array: Array) -> Array:
     if not on_device:
         array = _as_numpy(array)
     if array.shape != extents_of(m):
-        raise LayoutError(f"the array has shape {array.shape}, but {shown(read)} has {extents_of(m)}")
+        raise LayoutError(problems.ARRAY_SHAPE(array.shape, shown(read), extents_of(m)))
     _check_item(read, memory, array.dtype)
     if on_device:
         from layoutproof.questions import images_jax
@@ -266,14 +263,11 @@ def unpack(layout: object, buffer: Array | bytes | bytearray | memoryview, dtype
         buffer = _as_numpy(buffer)
     expected = int(memory.bytes())
     if buffer.shape != (expected,) or buffer.dtype != np.uint8:
-        raise LayoutError(
-            f"the buffer is {buffer.dtype} of shape {buffer.shape}, "
-            f"but {shown(read)} takes exactly {expected} bytes (uint8)"
-        )
+        raise LayoutError(problems.BUFFER_SHAPE(buffer.dtype, buffer.shape, shown(read), expected))
     try:
         kind = array_dtype(getattr(read, "element_type", None), memory) if dtype is None else np.dtype(dtype)
     except TypeError as error:
-        raise LayoutError(f"dtype {shorten(repr(dtype), 40)} is no NumPy type: {error}") from None
+        raise LayoutError(problems.NO_NUMPY_DTYPE(shorten(repr(dtype), 40), error)) from None
     _check_item(read, memory, kind)
     if on_device:
         from layoutproof.questions import images_jax
@@ -287,23 +281,20 @@ def _movable(layout: object) -> tuple[object, IndexMap, Memory]:
     read, m = read_constant(layout)
     memory = m.memory
     if memory is None:
-        raise LayoutError(f"{shown(read)} is no memory: it says nothing of bytes")
+        raise LayoutError(problems.NO_MEMORY(shown(read)))
     if m.replicas.extents:
-        raise LayoutError(f"{shown(read)} has several replicas; only one memory is packed at a time")
+        raise LayoutError(problems.PACK_REPLICAS(shown(read)))
     check_widths(memory)
     for name in ("injective", "in_bounds") if product(m.domain.extents) else ():
         result = ask(name, read)
         if result.verdict is not Verdict.PROVED:
-            raise LayoutError(f"{shown(read)} cannot be packed: {name} is {result.verdict.value}: {result.reason}")
+            raise LayoutError(problems.PACK_UNPROVED(shown(read), name, result.verdict.value, result.reason))
     return read, m, memory
 
 
 def _check_item(layout: object, memory: Memory, dtype: np.dtype[np.generic]) -> None:
     if dtype.itemsize * 8 != memory.natural_bits or dtype.hasobject:
-        raise LayoutError(
-            f"the array's items are {dtype} ({dtype.itemsize * 8} bits), "
-            f"but {shown(layout)} has elements of {memory.natural_bits} bits"
-        )
+        raise LayoutError(problems.ITEM_BITS(dtype, dtype.itemsize * 8, shown(layout), memory.natural_bits))
 
 
 def _as_numpy(array: object) -> NDArray[np.generic]:
@@ -312,7 +303,7 @@ def _as_numpy(array: object) -> NDArray[np.generic]:
     try:
         found: NDArray[Any] = np.asarray(array)
     except ValueError as error:
-        raise LayoutError(f"this is no array: {error}") from None
+        raise LayoutError(problems.NO_NUMPY_ARRAY(error)) from None
     return found
 
 
@@ -328,9 +319,7 @@ def read_constant(layout: object) -> tuple[object, IndexMap]:
     m = map_of(read)
     symbols = m.sizes()
     if symbols:
-        raise LayoutError(
-            f"{shown(read)} has the size {symbols[0]}, which has no value before run time; write a number for it"
-        )
+        raise LayoutError(problems.SIZE_WITHOUT_VALUE(shown(read), symbols[0]))
     return read, m
 
 
@@ -342,14 +331,13 @@ def shown(layout: object) -> str:
 def _checked_index(layout: object, m: IndexMap, index: Sequence[int]) -> tuple[int, ...]:
     at = _integers(index, "an index")
     if len(at) != len(m.domain.extents):
-        raise LayoutError(
-            f"the index {at} has {len(at)} entries but {shown(layout)} has {len(m.domain.extents)} dimensions"
-        )
+        raise LayoutError(problems.INDEX_RANK(at, len(at), shown(layout), len(m.domain.extents)))
     for dimension, (entry, extent) in enumerate(zip(at, extents_of(m), strict=True)):
         if not 0 <= entry < extent:
-            where = f"outside 0..{extent - 1}" if extent else "in an empty dimension"
             name = m.domain.names[dimension]
-            raise LayoutError(f"index {entry} of dimension {dimension} ({name}) is {where} of {shown(layout)}")
+            if not extent:
+                raise LayoutError(problems.INDEX_OF_EMPTY(entry, dimension, name, shown(layout)))
+            raise LayoutError(problems.INDEX_OUTSIDE(entry, dimension, name, extent - 1, shown(layout)))
     return at
 
 
@@ -358,11 +346,11 @@ def _checked_replica(layout: object, m: IndexMap, replica: Sequence[int] | None)
     if replica is None:
         if product(extents) != 1:
             count = product(extents)
-            raise LayoutError(f"every element of {shown(layout)} has {count} places; say which replica is meant")
+            raise LayoutError(problems.REPLICA_MISSING(shown(layout), count))
         return (0,) * len(extents)
     at = _integers(replica, "a replica")
     if len(at) != len(extents) or not all(0 <= entry < extent for entry, extent in zip(at, extents, strict=True)):
-        raise LayoutError(f"the replica {at} is not in the box of replicas {extents} of {shown(layout)}")
+        raise LayoutError(problems.REPLICA_OUTSIDE(at, extents, shown(layout)))
     return at
 
 
@@ -371,4 +359,4 @@ def _integers(entries: Sequence[int], what: str) -> tuple[int, ...]:
         return tuple([operator.index(entry) for entry in entries])
     except TypeError:
         got = shorten(repr(entries), 60)
-        raise LayoutError(f"{what} is a sequence of integers such as (2, 3), not {got}") from None
+        raise LayoutError(problems.INDEX_TYPE(what, got)) from None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.questions import problems
 from layoutproof.registry.read import map_of, read_layout
 
 
@@ -58,7 +59,7 @@ def as_isl(layout: object) -> Any:
     try:
         return relation(map_of(read_layout(layout)))
     except ZeroDivisionError:
-        raise LayoutError("the map divides by zero, so no element has a place") from None
+        raise LayoutError(problems.DIVISION_BY_ZERO()) from None
 
 
 def as_z3(layout: object) -> Expressions:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.element_types import ELEMENT_BITS, dtype_name, element_type
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Memory
+from layoutproof.questions import problems
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,14 +21,11 @@ def check_widths(memory: Memory) -> None:
     """LayoutError unless elements of the natural width can be stored in the width of the memory, whole."""
     bits, natural = memory.bits, memory.natural_bits
     if natural % 8:
-        raise LayoutError(f"elements of {natural} bits are no whole number of bytes, so no array holds them one by one")
+        raise LayoutError(problems.ELEMENT_BITS(natural))
     if bits in (1, 2, 4) and natural == 8:
         return
     if bits % 8 or bits < natural:
-        raise LayoutError(
-            f"elements of {natural} bits stored in {bits} bits: only 1, 2, 4 (for elements of at most a byte) "
-            f"and whole bytes of at least the element's own width are defined"
-        )
+        raise LayoutError(problems.STORED_BITS(natural, bits))
 
 
 def array_dtype(kind: str | None, memory: Memory) -> np.dtype[np.generic]:
@@ -54,7 +52,7 @@ def array_dtype(kind: str | None, memory: Memory) -> np.dtype[np.generic]:
             narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, wanted))
             return narrow
     if memory.natural_bits not in _MACHINE_WORDS:
-        raise LayoutError(f"no NumPy type holds elements of {memory.natural_bits} bits; name one with dtype")
+        raise LayoutError(problems.NO_DTYPE_OF_BITS(memory.natural_bits))
     return np.dtype(f"uint{memory.natural_bits}")
 
 
@@ -127,9 +125,9 @@ def _low_bits(array: NDArray[Any], bits: int) -> NDArray[np.uint8]:
         low, high = (-(1 << (bits - 1)) if array.dtype.kind == "i" else 0), (1 << bits) - 1
         wrong = array[(array < low) | (array > high)]
         if wrong.size:
-            raise LayoutError(f"the element {int(wrong[0])} does not fit into {bits} bits ({low}..{high})")
+            raise LayoutError(problems.ELEMENT_RANGE(int(wrong[0]), bits, low, high))
     data, mask = np.ascontiguousarray(array).view(np.uint8), np.uint8((1 << bits) - 1)
     if array.dtype.name.startswith("float") and (data > mask).any():
         # the low part of a float is another float; of ml_dtypes' integers it is the number, whatever is above
-        raise LayoutError(f"the element {array[data > mask][0]} of type {array.dtype} does not fit into {bits} bits")
+        raise LayoutError(problems.ELEMENT_BITS_LOST(array[data > mask][0], array.dtype, bits))
     return data & mask

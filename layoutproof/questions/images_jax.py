@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.questions import problems
 from layoutproof.solvers.arrays import LARGEST, ArrayNumbers, extents_of, fits
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def places(m: IndexMap, index: Index, replica: Index = ()) -> Index:
     ends = [int(extent) for extent in m.range.extents]
     if not fits(m, replica, largest=largest) or any(end > largest for end in ends):
         more = ": set jax_enable_x64" if bits == 32 else ""
-        raise LayoutError(f"places reach beyond {bits} bits, or the map may divide by zero{more}")
+        raise LayoutError(problems.PLACES_RANGE(bits, more))
     found = m.place(index, replica, ArrayNumbers(jnp))
     shape = jnp.broadcast_shapes(*map(jnp.shape, index)) if index else ()
     return tuple([jnp.broadcast_to(jnp.asarray(entry), shape) for entry in found])
@@ -108,7 +109,7 @@ def from_image(m: IndexMap, memory: Memory, image: Array, dtype: np.dtype[np.gen
         return _from_bytes(rows[at][..., : memory.natural_bits // 8], dtype)
 
     if dtype.itemsize >= 8 and dtype != jnp.complex64 and not jax.config.jax_enable_x64:
-        raise LayoutError(f"JAX has no {dtype} in 32-bit mode: set jax_enable_x64")
+        raise LayoutError(problems.JAX_DTYPE(dtype))
     if 0 in extents_of(m):
         return jnp.zeros(extents_of(m), dtype, device=getattr(image, "sharding", None))
     return jax.jit(move)(image)
@@ -119,13 +120,11 @@ def _check_range(array: Array, bits: int) -> None:
     import jax.numpy as jnp
 
     if isinstance(array, jax.core.Tracer):
-        raise LayoutError(
-            f"under tracing it is unknown whether {array.dtype} elements fit into {bits} bits; cast first"
-        )
+        raise LayoutError(problems.ELEMENT_RANGE_TRACED(array.dtype, bits))
     low, high = (-(1 << (bits - 1)) if array.dtype == jnp.int8 else 0), (1 << bits) - 1
     for extreme in (int(array.min()), int(array.max())) if array.size else ():
         if not low <= extreme <= high:
-            raise LayoutError(f"the element {extreme} does not fit into {bits} bits ({low}..{high})")
+            raise LayoutError(problems.ELEMENT_RANGE(extreme, bits, low, high))
 
 
 def _bits(dtype: np.dtype[np.generic]) -> int:
@@ -134,7 +133,7 @@ def _bits(dtype: np.dtype[np.generic]) -> int:
 
     bits = int(jnp.finfo(dtype).bits if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).bits)
     if bits == 1:
-        raise LayoutError(f"JAX cannot move elements of type {dtype}; give them, or ask for them, as uint8")
+        raise LayoutError(problems.JAX_ELEMENT_TYPE(dtype))
     return bits
 
 

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex, TypedD
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.message import restated
 from layoutproof.core.space import Space, axis_names
 from layoutproof.core.visible import json_text
+from layoutproof.questions import problems
 from layoutproof.questions.evaluate import read_constant, shown
 from layoutproof.questions.inverse_formula import InverseFormula, flattened, formula_of
 from layoutproof.registry.read import map_of, read_layout
@@ -184,16 +186,13 @@ class Inverse:
         """
         symbols = map_of(self.layout).sizes()
         if symbols:
-            raise LayoutError(
-                f"{shown(self.layout)} has the size {symbols[0]}, which has no value before run time; write a number "
-                "for it, or ask for the formula of all places: --at with names alone, or formula()"
-            )
+            raise LayoutError(problems.INVERSE_WITHOUT_VALUE(shown(self.layout), symbols[0]))
         read, m = read_constant(self.layout)
         names = names_of(m)
         memory = _memory(read, m)
         wanted = _wanted(read, {**(place or {}), **coordinates}, names, m, memory)
         if type(most) is not int or most < 0:
-            raise LayoutError(f"most is a whole number of at least 0, not {shorten(repr(most), 40)}")
+            raise LayoutError(problems.INVERSE_MOST(shorten(repr(most), 40)))
         if memory is not None and "byte" in wanted:
             return _at_byte(read, m, memory, wanted, most)
         if m.memory is not None and "offset" in wanted:
@@ -236,7 +235,7 @@ class Inverse:
         if m.memory is not None and (not names or names == ("offset",)):
             m, axes = flattened(m), ("offset",)
         elif names and set(names) != set(axes):
-            raise LayoutError(f"a formula is over all coordinates: {', '.join(axes)}")
+            raise LayoutError(problems.FORMULA_COORDINATES(", ".join(axes)))
         return formula_of(m, axes, shown(self.layout))
 
 
@@ -288,28 +287,26 @@ def _wanted(
     """The coordinates by name, each of which there is."""
     known = names if memory is None else tuple(dict.fromkeys(("offset", "byte", "bit", *names)))
     if not given:
-        raise LayoutError(
-            f"say where, e.g. {known[0] if known else 'offset'}=0; {shown(layout)} has {', '.join(known)}"
-        )
+        raise LayoutError(problems.INVERSE_NO_PLACE(known[0] if known else "offset", shown(layout), ", ".join(known)))
     found = {}
     for name, value in given.items():
         if name not in known:
             if name in ("byte", "bit"):
-                raise LayoutError(f"{shown(layout)} says nothing of bytes; its coordinates are {', '.join(known)}")
+                raise LayoutError(problems.INVERSE_NO_BYTES(shown(layout), ", ".join(known)))
             raise unknown_name("coordinate", name, known)
         try:
             found[name] = operator.index(value)
         except TypeError:
-            raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
+            raise LayoutError(problems.INVERSE_COORDINATE(name, shorten(repr(value), 40))) from None
         if type(value) is bool:
-            raise LayoutError(f"{name} is a whole number, not {value}")
+            raise LayoutError(problems.INVERSE_COORDINATE(name, value))
     if memory is not None:
         alone = [name for name in ("offset", "byte") if name in found]
         others = [name for name in found if name not in ("offset", "byte", "bit")]
         if alone and (len(alone) > 1 or (others and "offset" not in names)):
-            raise LayoutError(f"{alone[0]} is a place by itself; give nothing else with it")
+            raise LayoutError(problems.INVERSE_PLACE_ALONE(alone[0]))
         if "bit" in found and ("byte" not in found or not 0 <= found["bit"] < 8):
-            raise LayoutError("bit is 0 to 7, the bit within a byte: byte=68 bit=4")
+            raise LayoutError(problems.INVERSE_BIT())
     return found
 
 
@@ -319,22 +316,23 @@ def _at_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int]
         m = flattened(m)
     subject, byte = shown(layout), wanted["byte"]
     if not 0 <= byte < int(memory.bytes()):
-        return Contents(subject, wanted, "outside", reason=f"the memory has {memory.bytes()} bytes")
+        return Contents(subject, wanted, "outside", reason=problems.BYTE_OUTSIDE_MEMORY(memory.bytes()))
     if byte < memory.prefix_bytes:
-        why = f"the first {memory.prefix_bytes} bytes are metadata before the elements"
+        why = problems.BYTE_OF_METADATA(memory.prefix_bytes)
         return Contents(subject, wanted, "padding", reason=why)
     parts = _parts_of_byte(layout, m, memory, wanted, most)
     held = [part for part in parts if part.count]
     if not parts:
-        return Contents(subject, wanted, "padding", reason="the last byte is not full")
+        return Contents(subject, wanted, "padding", reason=problems.BYTE_PAST_ELEMENTS())
     if not held:
         return parts[0]
     if len(held) > 1:
         return _sharing(held, m, subject, wanted, most)
     if len(parts) == 1:
         return held[0]
-    empty = f"the rest of this byte is {next(part.what for part in parts if not part.count)}"
-    return replace(held[0], reason="; ".join(filter(None, (held[0].reason, empty))))
+    empty = problems.BYTE_REST(next(part.what for part in parts if not part.count))
+    reason = held[0].reason
+    return replace(held[0], reason=restated(f"{reason}; {empty}", reason) if reason else empty)
 
 
 def _parts_of_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str, int], most: int) -> list[Contents]:
@@ -350,8 +348,7 @@ def _parts_of_byte(layout: object, m: IndexMap, memory: Memory, wanted: dict[str
             break
         part = _contents(layout, m, wanted, {**others, names.index("offset"): offset}, most)
         if part.count and max(low, offset * memory.bits) >= offset * memory.bits + used:
-            why = f"its element has {memory.natural_bits} bits, stored in {memory.bits}"
-            why = f"{why}; this is the rest at offset {offset}"
+            why = problems.ELEMENT_REST(memory.natural_bits, memory.bits, offset)
             part = Contents(shown(layout), wanted, "padding", reason=why)
         parts.append(part)
     return parts
@@ -361,12 +358,12 @@ def _sharing(held: list[Contents], m: IndexMap, subject: str, wanted: dict[str, 
     """The elements at several offsets of one byte. Raises BudgetExceeded where replicas hide how many these are."""
     places = sum(part.places for part in held)
     if m.replicas.extents and places > sum(len(part.elements) for part in held):
-        raise BudgetExceeded(f"more than {most} elements share this byte, some perhaps in several replicas")
+        raise BudgetExceeded(problems.BYTE_SHARED_IN_REPLICAS(most))
     elements = sorted((each for part in held for each in part.elements), key=lambda each: (each.index, each.replica))
     count = len({each.index for each in elements}) if m.replicas.extents else sum(part.count for part in held)
     what: What = "elements" if count > 1 else "element"
     collide = next((part.reason for part in held if part.count > 1), "")
-    return Contents(subject, wanted, what, tuple(elements[:most]), count, places, (), collide or "they share this byte")
+    return Contents(subject, wanted, what, tuple(elements[:most]), count, places, (), collide or problems.BYTE_SHARED())
 
 
 def _contents(layout: object, m: IndexMap, asked: dict[str, int], wanted: Mapping[int, int], most: int) -> Contents:
@@ -376,7 +373,7 @@ def _contents(layout: object, m: IndexMap, asked: dict[str, int], wanted: Mappin
     if found.pairs:
         held = tuple([Held(x, replica, dict(zip(names, m.at(x, replica), strict=True))) for x, replica in found.rows])
         whole = len(wanted) == len(names)
-        reason = "they collide at this place" if whole and found.elements > 1 else ""
+        reason = problems.PLACE_SHARED() if whole and found.elements > 1 else ""
         what: What = "elements" if found.elements > 1 else "element"
         return Contents(subject, asked, what, held, found.elements, found.pairs, (), reason)
     bounds = dict(enumerate(m.range.extents))
@@ -384,11 +381,15 @@ def _contents(layout: object, m: IndexMap, asked: dict[str, int], wanted: Mappin
         bounds[0] = m.memory.allotted
     for number, value in wanted.items():
         if number in bounds and not 0 <= value < int(bounds[number]):
-            why = f"{names[number]} is 0 to {int(bounds[number]) - 1}" if bounds[number] else "it has no places"
+            why = (
+                problems.COORDINATE_RANGE(names[number], int(bounds[number]) - 1)
+                if bounds[number]
+                else problems.COORDINATE_EMPTY()
+            )
             return Contents(subject, asked, "outside", reason=why)
     padded, reason = _padding(layout, m, wanted)
     if padded is None:
-        return Contents(subject, asked, "hole", reason="no element has these coordinates")
+        return Contents(subject, asked, "hole", reason=problems.COORDINATES_OF_NOTHING())
     return Contents(subject, asked, "padding", dimensions=padded, reason=reason)
 
 
@@ -396,7 +397,7 @@ def _padding(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tu
     """The dimensions whose rounding up made a place without an element, and why; None where it is no padding."""
     memory = m.memory
     if memory is not None and m.range.names == ("offset",) and wanted[0] >= int(m.range.count()):
-        return (), f"the tail is rounded up to {memory.allotted} elements"
+        return (), problems.PADDING_OF_TAIL(memory.allotted)
     groups = _groups(m)
     if not groups:
         return None, ""
@@ -418,9 +419,10 @@ def _padding(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tu
         given: Any = m.domain.extents
         beyond = [group for group in groups if index[group[0][0]] >= given[group[0][0]]]
         names = tuple([m.domain.names[k] for dimensions, _, _ in beyond for k in dimensions])
-        return names, " and ".join([_rounded_up(m, group) for group in beyond])
+        rounded_up = [_rounded_up(m, group) for group in beyond]
+        return names, restated(" and ".join(rounded_up), rounded_up[0]) if rounded_up else ""
     if memory is not None:
-        return (), "it is padding within the tiles"
+        return (), problems.PADDING_WITHIN_TILES()
     return _in_shard(layout, m, wanted)
 
 
@@ -428,7 +430,7 @@ def _rounded_up(m: IndexMap, group: tuple[tuple[int, ...], int, int]) -> str:
     dimensions, extent, room = group
     names = ", ".join([m.domain.names[k] for k in dimensions])
     these = f"dimension {names}" if len(dimensions) == 1 else f"dimensions {names} together"
-    return f"{these} of {extent} {'is' if len(dimensions) == 1 else 'are'} rounded up to {room}"
+    return problems.PADDING_OF_DIMENSIONS(these, extent, "is" if len(dimensions) == 1 else "are", room)
 
 
 def _in_shard(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[tuple[str, ...] | None, str]:
@@ -437,7 +439,7 @@ def _in_shard(layout: object, m: IndexMap, wanted: Mapping[int, int]) -> tuple[t
     if one is None or set(wanted) != {0, 1} or not preimage(m, {0: wanted[0]}, 0).pairs:
         return None, ""
     inner = Inverse(one).at(offset=wanted[1], most=0)
-    return (inner.dimensions, f"in the shard, {inner.reason}") if inner.what == "padding" else (None, "")
+    return (inner.dimensions, problems.PADDING_IN_SHARD(inner.reason)) if inner.what == "padding" else (None, "")
 
 
 def _groups(m: IndexMap) -> list[tuple[tuple[int, ...], int, int]]:

@@ -19,6 +19,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import Extent, divide, surely_less
 from layoutproof.core.space import Space, distinct
 from layoutproof.core.term import Term, arithmetic, size_term
+from layoutproof.questions import problems
 from layoutproof.solvers.decide import decide
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.number import Digit, DigitSum, ascending, decodes, leaves_of, magnitude
@@ -92,7 +93,7 @@ def formula_of(m: IndexMap, names: Sequence[str], subject: str) -> InverseFormul
     ({'i': 'p * 8 + r', 'j': 'q * 128 + s'}, 'i < N and j < M')
     """
     if any(not surely_less(0, extent) for extent in (*m.domain.extents, *m.replicas.extents)):
-        raise Unsupported("there is no formula: the layout has no elements, or none for some sizes")
+        raise Unsupported(problems.FORMULA_OF_NO_ELEMENT())
     axes = distinct(names, taken=(*m.domain.names, *m.replicas.names, *m.sizes()))
     index, replica = inverse_terms(m, [Term("name", name) for name in axes])
     by = _given_back(m, index, replica, axes)
@@ -108,12 +109,12 @@ def inverse_terms(m: IndexMap, coordinates: Sequence[Term]) -> tuple[tuple[Term,
         roots, place = placed(m, DIGITS)
         known = _digits(place, coordinates)
     except Undecided as undecided:
-        raise Unsupported(f"there is no formula: {undecided}") from None
+        raise Unsupported(problems.FORMULA_UNDECIDED(undecided)) from None
     rank = len(m.domain.extents)
     hidden = [leaf for leaf in leaves_of(roots) if leaf not in known]
     if any(leaf.dimension < rank for leaf in hidden):
         name = next(m.domain.names[leaf.dimension] for leaf in hidden if leaf.dimension < rank)
-        raise Unsupported(f"there is no formula: the coordinates do not tell {name} digit by digit")
+        raise Unsupported(problems.FORMULA_DIGITS(name))
     entries = [Term("int", 0)] * (rank + len(m.replicas.extents))
     for root in roots:
         if all(leaf in known for leaf in root.leaves()):
@@ -192,7 +193,7 @@ def _given_back(m: IndexMap, index: Sequence[Term], replica: Sequence[Term] | No
     claim = Claim(points, Differ(At(made, "element", name), At(own, "element", name)), symbols=m.sizes())
     found = decide(claim)
     if found.reason:
-        raise Unsupported(f"there is a formula that cannot be proved: {found.reason}")
+        raise Unsupported(problems.FORMULA_UNPROVED(found.reason))
     if found.point is not None:
         raise InternalError(f"the inverse's formula is wrong at {found.point}: please report this")
     return found.by

@@ -13,6 +13,7 @@ from layoutproof.core.size import product
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.kernel_elements import element_map, outside, unwritten, window
 from layoutproof.pallas.judge import kernel_of
+from layoutproof.questions import problems
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,14 +97,14 @@ def programs_of(layout: object, name: str = "") -> ElementPrograms:
     operand = _operand(kernel, name)
     m = element_map(kernel, operand)
     if m.sizes():
-        raise LayoutError(f"{', '.join(m.sizes())} has no value; programs are shown for numbers")
+        raise LayoutError(problems.PROGRAMS_WITHOUT_VALUE(", ".join(m.sizes())))
     grid = tuple(int(INTS.size(extent)) for extent in kernel.grid)
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
     many = int(product(grid))
     if many > MOST_PROGRAMS:
-        raise LayoutError(f"{kernel.name} has {many} programs; at most {MOST_PROGRAMS} are walked: ask a property")
+        raise LayoutError(problems.PROGRAMS_TO_WALK(kernel.name, many, MOST_PROGRAMS))
     if int(product(dims)) > MOST_ELEMENTS:
-        raise LayoutError(f"{operand.name} has {product(dims)} elements; at most {MOST_ELEMENTS} are filled in")
+        raise LayoutError(problems.ELEMENTS_TO_FILL(operand.name, product(dims), MOST_ELEMENTS))
     last, times = np.full(dims, -1, dtype=np.int64), np.zeros(dims, dtype=np.int64)
     missing = []
     for number, program in enumerate(itertools.product(*map(range, grid))):
@@ -156,4 +157,4 @@ def _operand(kernel: Kernel, name: str) -> Operand:
         return found[0]
     have = ", ".join(operand.name for operand in kernel.operands)
     what = f"no operand {name!r} with blocks" if name else "several operands with blocks" if found else "no blocks"
-    raise LayoutError(f"{kernel.name} has {what}; its operands are {have}")
+    raise LayoutError(problems.OPERAND_MEANT(kernel.name, what, have))

@@ -15,6 +15,7 @@ from math import prod
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.ir.program import Equation, Literal, Program, programs_in
+from layoutproof.questions import problems
 from layoutproof.values.meshes import PRIMITIVES as OVER_CORES
 from layoutproof.values.points import MASKED
 from layoutproof.values.work import MOST_STEPS, steps_of
@@ -144,7 +145,7 @@ def smallest(
     """
     given = kinds_in(traced(list(shapes))[0])
     if not given:
-        return list(shapes), "it has no kernel and no loop whose programs say what a smaller size has to keep"
+        return list(shapes), problems.REDUCED_NOTHING_KEPT()
     blocks = {b for kinds in given for dims in kinds.operands for b, n in dims if 1 < b < n}
     chosen: dict[int, int] = {}
     for extent in sorted({n for shape in shapes for n in shape} - fixed, reverse=True):
@@ -162,9 +163,7 @@ def smallest(
                 chosen = trial
                 break
     if not chosen:
-        return list(shapes), (
-            "at no smaller sizes it can be traced, has the same kinds of programs, and no given size as a constant"
-        )
+        return list(shapes), (problems.REDUCED_NO_SMALLER())
     return _at(shapes, chosen), ""
 
 
@@ -196,8 +195,8 @@ def halved(
                 chosen = trial
                 break
         else:
-            return list(shapes), "its extents cannot be halved until a walk takes fewer steps: other ones are stated"
-    return _at(shapes, chosen), "" if chosen else "it is small enough as it is"
+            return list(shapes), problems.HALVED_TOO_LARGE()
+    return _at(shapes, chosen), "" if chosen else problems.HALVED_SMALL_ENOUGH()
 
 
 def _kept(given: Sequence[Kinds], found: Sequence[Kinds]) -> bool:

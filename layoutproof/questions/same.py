@@ -10,6 +10,7 @@ from operator import itemgetter
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.ir.program import Program
+from layoutproof.questions import problems
 from layoutproof.questions.reduced import equations_in, explained, halved, smallest
 from layoutproof.questions.same_answer import Same
 from layoutproof.questions.same_blocks import any_number
@@ -126,7 +127,7 @@ def answered(plan: Plan, tick: Tick, pair: TracedPair | None = None) -> Same:
 
 
 def _noted(said: Same, word: str) -> Same:
-    note = f"traced twice, the function is two programs, so it looks at more than its arguments: this is the {word}"
+    note = problems.TRACED_TWICE(word)
     return replace(said, comparison=replace(said.comparison, notes=(*said.comparison.notes, note)))
 
 
@@ -162,22 +163,22 @@ def _for_all_sizes(whole: Same, plan: Plan, pair: TracedPair, found: Sequence[Ca
     held = [parse_condition(text) for text in plan.where]
     stray = [n for term in held for n in term.names() if n not in plan.sizes]
     if stray:
-        raise LayoutError(f"a condition speaks of {stray[0]}; the sizes are {', '.join(plan.sizes)}")
+        raise LayoutError(problems.CONDITION_NAMES(stray[0], ", ".join(plan.sizes)))
     tick("relations")
     said = related(pair.programs, pair.arrays, plan.outputs, plan.sizes, held)
     if said.same is None:
-        why = f"relations, which alone speak of all sizes, do not decide it: {said.reason}"
+        why = problems.RELATIONS_UNDECIDED(said.reason)
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why))
-    notes = tuple(f"a conversion from {old} to {new} changes nothing, over the reals" for old, new in said.conversions)
+    notes = tuple(problems.CONVERSION_EXACT(old, new) for old, new in said.conversions)
     if not said.same:
-        at = f"output {said.output}[{', '.join(map(str, said.element))}]: {said.operands}"
+        at = problems.ELEMENT_DIFFERS(said.output, ", ".join(map(str, said.element)), said.operands)
         if not said.sizes:
             return replace(whole, comparison=Comparison(Verdict.UNKNOWN, at, notes=notes))
         tick("the smallest sizes")
         shown = answered(plan.sized(said.sizes), tick)
         if shown.verdict is Verdict.REFUTED:
             return replace(shown, smallest=said.sizes)
-        why = f"relations show a difference at these sizes that a walk does not: {at}"
+        why = problems.RELATIONS_ALONE(at)
         return replace(whole, comparison=Comparison(Verdict.UNKNOWN, why), smallest=said.sizes)
     rests = for_all_sizes(plan, found, said.grids)
     if isinstance(rests, str):
@@ -206,9 +207,13 @@ def _at_smaller_sizes(whole: Same, plan: Plan, given: TracedPair, found: Sequenc
         # a premise that holds at the given sizes and not at these: the code is not written for these sizes
         beyond = () if why else premises(plan, there)
         worse = [f for f in beyond if f.verdict < min((p.verdict for p in rests), default=f.verdict)]
-        refused = f"at {list(shapes[0])} {worse[0].question} is {worse[0].verdict.value}" if worse else why
+        refused = (
+            problems.PREMISE_AT_SMALLER_SIZES(list(shapes[0]), worse[0].question, worse[0].verdict.value)
+            if worse
+            else why
+        )
         if refused:
-            said = Comparison(Verdict.UNKNOWN, f"{plan.names[0]} is not compared at smaller sizes: {refused}")
+            said = Comparison(Verdict.UNKNOWN, problems.REDUCED_NOT_COMPARED(plan.names[0], refused))
         else:
             seen = witnessed(pair.jaxprs, _compared(plan, pair, tick), rests, pair.outputs)
             said = _at_given_sizes_too(plan, given, pair, seen, tick)
@@ -229,29 +234,29 @@ def _at_given_sizes_too(plan: Plan, given: TracedPair, pair: TracedPair, found: 
         tick("float64, at the given sizes")
         if differs(Pair(given.programs, given.arrays, Prepared(), given.outputs)):
             return found
-        why = "float64 shows no difference at the given ones"
+        why = problems.FLOAT64_AGREES()
     else:
         shapes = [i.shape for i in pair.arrays[: len(plan.arrays)]]
         stated = explained(given.programs, pair.programs, plan.shapes, shapes)
         if not stated:
             return found
         number, size = stated
-        why = f"the given ones are too large to walk over, and {number:g} may be made of {size}, which is given"
-    return replace(found, verdict=Verdict.UNKNOWN, reason=f"at smaller sizes {found.reason}; {why}", differs=None)
+        why = problems.GIVEN_SIZE_STATED(number, size)
+    return replace(found, verdict=Verdict.UNKNOWN, reason=problems.REDUCED_DIFFERS(found.reason, why), differs=None)
 
 
 def _compared(plan: Plan, pair: TracedPair, tick: Tick) -> Comparison:
     """The comparison by relations, points and float64; unknown, with the numbers, where there is nothing to compare."""
     compared = [a for t in pair.programs for a in t.out_avals]
     if not any(prod(a.shape) for a in compared):
-        return Comparison(Verdict.UNKNOWN, "no output has an element, so there is nothing to compare")
+        return Comparison(Verdict.UNKNOWN, problems.OUTPUTS_EMPTY())
     elements = elements_of(pair.programs, pair.arrays)
     most, place = max(map(_largest, pair.programs), key=itemgetter(0))
     too_large = SMALL
     if elements > MOST_ELEMENTS:
-        too_large = TooLarge(f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}")
+        too_large = TooLarge(problems.ELEMENTS_GIVEN(elements, MOST_ELEMENTS))
     elif most > MOST_ELEMENTS:
-        too_large = TooLarge(f"an array here has {most:,} elements, more than {MOST_ELEMENTS:,}", place)
+        too_large = TooLarge(problems.ELEMENTS_OF_ARRAY(most, MOST_ELEMENTS), place)
 
     def ask(outputs: Sequence[int] | None) -> Comparison:
         return compare(
@@ -261,7 +266,7 @@ def _compared(plan: Plan, pair: TracedPair, tick: Tick) -> Comparison:
     try:
         return ask(pair.outputs) if too_large.why else partly(pair.programs, pair.outputs, ask)[0]
     except MemoryError:
-        why = f"memory ran out: the largest array has {most:,} elements; {OFFER}"
+        why = problems.MEMORY_RAN_OUT(most, OFFER)
         return Comparison(Verdict.UNKNOWN, why, place, again=True)
 
 

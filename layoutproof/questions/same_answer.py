@@ -10,6 +10,7 @@ from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.finding import Answer, Finding, PointEntry, VerdictWord, split_place
 from layoutproof.core.result import Verdict, plain
 from layoutproof.pallas.report import place as shown_place
+from layoutproof.questions import problems
 from layoutproof.values.compare import Comparison
 from layoutproof.values.prefixes import Begin
 from layoutproof.values.relations.reading import LARGEST
@@ -136,7 +137,7 @@ class Same(Answer):
             values = f"; where it holds, no difference at {self.comparison.points} random points"
         if self.comparison.verdict is Verdict.PROVED:
             values = "; where it holds, the values are proved to be the same"
-        return f"it rests on {first.question}, which is {first.verdict.value}: {first.reason}{values}"
+        return problems.RESTS_ON_PREMISE(first.question, first.verdict.value, first.reason, values)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.dimensions import dimension
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.message import located
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import symbols_of
 from layoutproof.ir.program import Program
+from layoutproof.questions import problems
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.pair import Input
 
@@ -122,7 +124,7 @@ def planned(
 
     points = rest.get("points")
     if not isinstance(points, int) or not 1 <= points <= 100:
-        raise LayoutError(f"points are a whole number from 1 to 100, not {shorten(repr(points), 40)}")
+        raise LayoutError(problems.POINTS(shorten(repr(points), 40)))
     jax = need_jax()
     with contextlib.ExitStack() as stack:
 
@@ -132,7 +134,7 @@ def planned(
         functions = [function(f) for f in (kernel, reference)]
         if inputs is not None:
             if args:
-                raise LayoutError("arguments are given, or made by inputs, not both")
+                raise LayoutError(problems.ARGUMENTS_TWICE())
             args = _made(function(inputs), inputs)
         given = tuple(arguments(args))
         paths, tree = jax.tree_util.tree_flatten_with_path(given)
@@ -160,8 +162,8 @@ def planned(
             (_name(kernel), _name(reference)), (flat(functions[0]), flat(functions[1])), bounded, others, **rest
         )  # fmt: skip
         if plan.sizes and (plan.gradient or plan.reduced):
-            what = "a gradient is compared" if plan.gradient else "smaller sizes are those of arrays"
-            raise LayoutError(f"{what} at given sizes, and {', '.join(plan.sizes)} are names")
+            named = problems.GRADIENT_OF_NAMES if plan.gradient else problems.REDUCED_OF_NAMES
+            raise LayoutError(named(", ".join(plan.sizes)))
         yield plan
 
 
@@ -235,9 +237,9 @@ def _jaxpr(plan: Plan, call: Call, name: str, structs: Sequence[ShapeDtypeStruct
         names = [i.name for i in plan.arrays]
         return traced(call, structs, None, names=names, **device(plan.target or ""))[0]
     except LayoutError as error:
-        raise LayoutError(f"{name}: {error.problem}", file=error.file, line=error.line) from None
+        raise LayoutError(located(name, error.problem), file=error.file, line=error.line) from None
     except SystemExit as error:
-        raise LayoutError(f"{name}: tracing the function raised SystemExit: {error}") from None
+        raise LayoutError(problems.TRACING_EXIT(name, error)) from None
 
 
 def _alike(jaxprs: Sequence[ClosedJaxpr], names: Sequence[str], outputs: Sequence[int] | None) -> None:
@@ -248,20 +250,20 @@ def _alike(jaxprs: Sequence[ClosedJaxpr], names: Sequence[str], outputs: Sequenc
         most = min(len(ours), len(theirs))
         odd = [k for k in outputs if not isinstance(k, int) or not 0 <= k < most]
         if odd or not outputs:
-            raise LayoutError(f"outputs are positions from 0 to {most - 1}; {odd[0] if odd else 'none'} is given")
+            raise LayoutError(problems.OUTPUT_POSITIONS(most - 1, odd[0] if odd else "none"))
         ours, theirs = ([side[k] for k in outputs] for side in (ours, theirs))
         kinds = [[side[k] for k in outputs] for side in kinds]
     if len(ours) != len(theirs):
-        many = f"1 output and {names[1]} gives" if len(ours) == 1 else f"{len(ours)} outputs and {names[1]} gives"
-        raise LayoutError(f"{names[0]} gives {many} {len(theirs)}")
+        many = "1 output" if len(ours) == 1 else f"{len(ours)} outputs"
+        raise LayoutError(problems.OUTPUT_COUNT(names[0], many, names[1], len(theirs)))
     if not ours:
-        raise LayoutError(f"{names[0]} gives no output, so there is nothing to compare")
+        raise LayoutError(problems.NO_OUTPUT(names[0]))
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a != b:
-            raise LayoutError(f"output {k} of {names[0]} is {list(a)}, and of {names[1]} {list(b)}")
+            raise LayoutError(problems.OUTPUT_SHAPES(k, names[0], list(a), names[1], list(b)))
     for k, (one, other) in enumerate(zip(*kinds, strict=True)):
         if kind_of(one) != kind_of(other):
-            raise LayoutError(f"output {k} of {names[0]} is {one}, and of {names[1]} {other}")
+            raise LayoutError(problems.OUTPUT_DTYPES(k, names[0], one, names[1], other))
 
 
 def _gradients(plan: Plan, reference: ClosedJaxpr) -> tuple[tuple[Input, ...], list[Call]]:
@@ -276,7 +278,7 @@ def _gradients(plan: Plan, reference: ClosedJaxpr) -> tuple[tuple[Input, ...], l
     compared = range(len(reference.out_avals)) if plan.outputs is None else plan.outputs
     floats = [k for k in compared if kind_of(reference.out_avals[k].dtype) == "f"]
     if not wanted or not floats:
-        raise LayoutError("a gradient needs an argument and an output of floats")
+        raise LayoutError(problems.GRADIENT_OF_NO_FLOAT())
     many = len(plan.arrays)
 
     def of(call: Call) -> Call:
@@ -314,13 +316,13 @@ def _made(inputs: Callable[[], object], place: object) -> tuple[ArrayLike, ...]:
     try:
         signature(inputs).bind()
     except TypeError as error:
-        raise LayoutError(f"{said} is called without arguments to make the inputs: {error}") from None
+        raise LayoutError(problems.INPUTS_PARAMETERS(said, error)) from None
     except ValueError:
         # a function of C that says no parameters
         pass
     made = inputs()
     if made is None:
-        raise LayoutError(f"{said} makes the inputs, and gives None")
+        raise LayoutError(problems.INPUTS_NONE(said))
     return tuple(made) if isinstance(made, list | tuple) else (made,)
 
 
@@ -349,9 +351,9 @@ def _bounded(arrays: Sequence[Input], assume: Sequence[str]) -> tuple[tuple[Inpu
         low, high = table.low, table.high
         if kind_of(arrays[k].dtype) != "i" or arrays[k].value is not None:
             kind = "given" if arrays[k].value is not None else f"{arrays[k].dtype}"
-            raise LayoutError(f"bounds are assumed of integers that are drawn, and {name} is {kind}", text=text)
+            raise LayoutError(problems.BOUNDS_OF_GIVEN(name, kind), text=text)
         if not isinstance(low, int) or not isinstance(high, int):
-            raise LayoutError(f"{name} is drawn: only numbers as its bounds can be assumed", text=text)
+            raise LayoutError(problems.BOUNDS_NUMBERS(name), text=text)
         span = found[k].span or (low, high - 1)
         found[k] = replace(found[k], span=(max(span[0], low), min(span[1], high - 1)))
     return tuple(found), tuple(others)

@@ -14,6 +14,7 @@ from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
+from layoutproof.questions import problems
 from layoutproof.questions.same_plan import Plan, TracedPair
 from layoutproof.values import meshes
 from layoutproof.values.compare import Comparison
@@ -86,7 +87,7 @@ def conditions(plan: Plan, found: Sequence[Call]) -> tuple[str | None, ...]:
     from layoutproof.pallas.judge import conditions_of
 
     for text in () if found else (*plan.where, *plan.assume):
-        raise LayoutError(f"{shorten(text, 80)!r} is about a kernel, and the function has none")
+        raise LayoutError(problems.CONDITION_WITHOUT_KERNEL(shorten(text, 80)))
     return tuple(conditions_of(found, plan.where)) if found else ()
 
 
@@ -110,7 +111,7 @@ def for_all_sizes(plan: Plan, found: Sequence[Call], grids: Sequence[Sequence[Te
     from layoutproof.pallas.judge import conditions_on
 
     if len(found) != len(grids):
-        return f"{len(found)} kernels are found where relations read {len(grids)}"
+        return problems.KERNELS_OF_RELATIONS(len(found), len(grids))
     bounds = [*plan.where, *(f"{name} <= {LARGEST}" for name in plan.sizes)]
     every: list[Finding] = []
     for call, grid in zip(found, grids, strict=True):
@@ -150,17 +151,17 @@ def _seen(premise: Finding, found: Comparison) -> Finding:
     if premise.verdict is not Verdict.UNKNOWN or premise.question not in _shown(found):
         return premise
     if premise.question in PLACES or (premise.question in ORDER and found.ordered):
-        words = "every program was walked over with the integers that are given"
+        words = problems.PREMISE_WALKED()
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by="walk")
     if premise.question in ORDER:
-        words = f"with the integers that are given, {found.race}"
+        words = problems.PREMISE_RACE(found.race)
         return replace(premise, verdict=Verdict.REFUTED, reason=words, decided_by="walk")
     if found.verdict is Verdict.PROVED:
         # undefined times 0 is undefined there
-        words = "relations show that nothing undefined is in an element"
+        words = problems.PREMISE_DEFINED()
         return replace(premise, verdict=Verdict.PROVED, reason=words, decided_by=found.decided_by)
     # an uninitialised float is a value of its own there, which no product removes
-    words = f"no element rests on it at {found.points} random points, with the integers that are given"
+    words = problems.PREMISE_SAMPLED(found.points)
     return replace(premise, verdict=Verdict.SAMPLED, reason=words, decided_by="points")
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.questions import problems
 from layoutproof.values.compare import Comparison
 from layoutproof.values.witness import Witness
 
@@ -66,7 +67,7 @@ def witnessed(
         return replace(found, second=f"computes the same, {said}; {BLIND}")
     return replace(
         found, verdict=Verdict.UNKNOWN, second=f"computes the same, {said}",
-        reason=f"two witnesses disagree: on float64 {found.reason}; JAX's interpreter computes the same, {said}",
+        reason=problems.WITNESSES_DISAGREE(found.reason, said),
     )  # fmt: skip
 
 

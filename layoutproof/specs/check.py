@@ -17,9 +17,11 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, not_there, read
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.finding import exit_code as of_findings
+from layoutproof.core.message import message_of, restated
 from layoutproof.core.result import Verdict, plain, show_point
 from layoutproof.questions.cached import ask
 from layoutproof.registry.read import map_of, read_layout
+from layoutproof.specs import problems
 from layoutproof.specs.kind import is_search
 from layoutproof.specs.positions import read_file
 from layoutproof.specs.spec import Check, Unasked, load, unasked
@@ -32,8 +34,6 @@ CHUNK = 32
 
 _LISTED = 10_000
 """Elements at one place that a check may name."""
-
-NO_CHECKS = "no checks; there is nothing to prove: the gate compares its layouts and kernels, and that is all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Outcome:
         """The same where sampled is not enough: then it is unknown."""
         if self.finding.verdict is not Verdict.SAMPLED:
             return self
-        why = "sampled, and with --strict that is not enough"
+        why = problems.SAMPLED_UNDER_STRICT()
         return replace(self, finding=replace(self.finding, verdict=Verdict.UNKNOWN, reason=why))
 
 
@@ -100,7 +100,7 @@ def check_paths(
     """
     items = [item for path in find(paths) for item in items_of(path)]
     if not items:
-        raise LayoutError(f"no check in {', '.join(map(str, paths)) or 'no path'}; there is nothing to prove")
+        raise LayoutError(problems.NO_CHECK_FOUND(", ".join(map(str, paths)) or "no path"))
     items = [item for item in items if mine is None or mine(item)]
     chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
     done: list[Outcome] = []
@@ -110,7 +110,7 @@ def check_paths(
             if progress is not None:
                 progress(len(done), len(items))
     except KeyboardInterrupt:
-        why = f"after {len(done)} of {len(items)} checks, so this is a part"
+        why = problems.RUN_INTERRUPTED(len(done), len(items))
         done.append(Outcome(Finding("check", "the run", why, verdict=Verdict.UNKNOWN), INTERRUPTED))
     return done
 
@@ -121,7 +121,11 @@ def items_of(path: Path) -> list[Check | Outcome]:
     # the gate asks claims about two states
     checks = [check for check in found if check.kind != SAME_FUNCTION]
     if not checks and not errors:
-        return [Outcome(unknown("spec file", NO_CHECKS, path.as_posix(), path.as_posix()), "nothing asked")]
+        return [
+            Outcome(
+                unknown("spec file", problems.FILE_WITHOUT_CHECKS(), path.as_posix(), path.as_posix()), "nothing asked"
+            )
+        ]
     return [*map(error_outcome, errors), *checks]
 
 
@@ -150,7 +154,7 @@ def find(paths: Sequence[str | Path]) -> list[Path]:
         if os.path.isdir(given):
             inside = files_in(given, YAML_ENDS)
             if not inside:
-                raise LayoutError(f"{given}: no *.yaml or *.yml file in this folder")
+                raise LayoutError(problems.NO_SPEC_FILE(given))
             found.update(dict.fromkeys(path for path in inside if not _states_a_problem(path)))
         elif os.path.lexists(given):
             found[given] = None
@@ -178,10 +182,10 @@ def run(check: Check) -> Outcome:
     except LayoutError as error:
         return _outcome(check, Verdict.UNKNOWN, "error", _words(error), bad_input=True)
     except Undecided as undecided:
-        outcome = _outcome(check, Verdict.UNKNOWN, "unknown", str(undecided))
+        outcome = _outcome(check, Verdict.UNKNOWN, "unknown", message_of(undecided))
         return replace(outcome, finding=replace(outcome.finding, hint=hint_of(str(undecided))))
     except Exception as error:
-        why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
+        why = problems.INTERNAL_ERROR(type(error).__name__, error)
         return _outcome(check, Verdict.UNKNOWN, "error", why, bad_input=True)
 
 
@@ -230,10 +234,12 @@ def _run_claim(check: Check) -> Outcome:
     # an unexpected verdict is wrong; an unexpected unknown is unknown
     verdict = Verdict.UNKNOWN if result.verdict is Verdict.UNKNOWN else Verdict.REFUTED
     if found != check.expect and (found, check.expect) != ("proved", "sampled"):
-        surprise = "" if check.expect in ("proved", "sampled") else f"{found}, but {check.expect} was expected"
-        problem = "; ".join(part for part in (surprise, result.reason) if part)
+        problem = result.reason
+        if check.expect not in ("proved", "sampled"):
+            surprise = problems.VERDICT_DIFFERS(found, check.expect)
+            problem = problems.VERDICT_DIFFERS_SINCE(surprise, problem) if problem else surprise
     elif check.reason and check.reason not in result.reason:
-        problem = f"the reason is {result.reason!r}, and {check.reason!r} is not in it"
+        problem = problems.REASON_DIFFERS(result.reason, check.reason)
     else:
         verdict = Verdict.REFUTED
         problem = _other_point(check, result) or _other_figures(check, result)
@@ -245,7 +251,7 @@ def _other_point(check: Check, result: Finding) -> str:
     found = result.counterexample or {}
     if check.counterexample is None or plain(found) == plain(check.counterexample):
         return ""
-    return f"the smallest counterexample is {show_point(found) or 'empty'}, not {show_point(check.counterexample)}"
+    return problems.COUNTEREXAMPLE_DIFFERS(show_point(found) or "empty", show_point(check.counterexample))
 
 
 def _other_figures(check: Check, result: Finding) -> str:
@@ -254,11 +260,11 @@ def _other_figures(check: Check, result: Finding) -> str:
     for name, expected in check.figures.items():
         if name not in result.figures:
             have = ", ".join(result.figures) or "none"
-            raise LayoutError(f"{check.kind} has no figure {name!r} here; it has {have}")
+            raise LayoutError(problems.UNKNOWN_FIGURE(check.kind, name, have))
         found = plain(result.figures[name])
         if found != expected:
-            wrong.append(f"{name} is {found}, not {expected}")
-    return "; ".join(wrong)
+            wrong.append(problems.FIGURE_DIFFERS(name, found, expected))
+    return restated("; ".join(wrong), wrong[0]) if wrong else ""
 
 
 def _run_fact(check: Check) -> Outcome:
@@ -272,7 +278,7 @@ def _locate(layout: object, fact: JsonObject) -> str:
 
     expected = fact["is"] if isinstance(fact["is"], list) else [fact["is"]]
     found = plain(locate(read_layout(layout), tuple(fact["index"])))
-    return "" if found == expected else f"{tuple(fact['index'])} is at {_places(found)}, not at {_places(expected)}"
+    return "" if found == expected else problems.PLACE_DIFFERS(tuple(fact["index"]), _places(found), _places(expected))
 
 
 def _at(layout: object, fact: JsonObject) -> str:
@@ -284,16 +290,16 @@ def _at(layout: object, fact: JsonObject) -> str:
     said = f"at {', '.join(f'{name} {value}' for name, value in place.items())}"
     if isinstance(wanted, str):
         if found.what != wanted:
-            return f"{said} there is {_contents(found)}, not {wanted}"
+            return problems.CONTENTS_DIFFER(said, _contents(found), wanted)
         dimensions = fact.get("dimensions")
         if dimensions is not None and dimensions != list(found.dimensions):
-            return f"{said} the padding is of {list(found.dimensions)}, not of {dimensions}"
+            return problems.PADDING_DIFFERS(said, list(found.dimensions), dimensions)
     else:
         several = any(isinstance(part, list) for part in wanted)
         indices = {tuple(part) for part in wanted} if several else {tuple(wanted)}
         if {held.index for held in found.elements} != indices or found.count != len(indices):
-            return f"{said} there is {_contents(found)}, not {' and '.join(map(str, sorted(indices)))}"
-    return "" if count is None or count == found.count else f"{said} there are {found.count} elements, not {count}"
+            return problems.CONTENTS_DIFFER(said, _contents(found), " and ".join(map(str, sorted(indices))))
+    return "" if count is None or count == found.count else problems.COUNT_DIFFERS(said, found.count, count)
 
 
 def _contents(found: Any) -> str:
@@ -312,12 +318,12 @@ def _table(layout: object, fact: JsonObject) -> str:
     if at is None:
         return ""
     index, here, there = at
-    return f"at index {index} the table has {shorten(str(here), 60)}, not {shorten(str(there), 60)}"
+    return problems.TABLE_DIFFERS(index, shorten(str(here), 60), shorten(str(there), 60))
 
 
 def _prints(layout: object, fact: JsonObject) -> str:
     found = str(read_layout(layout, fact.get("mode", "strict")))
-    return "" if found == fact["is"] else f"it is printed {found}, not {fact['is']}"
+    return "" if found == fact["is"] else problems.TEXT_DIFFERS(found, fact["is"])
 
 
 def _invalid(layout: object, fact: JsonObject) -> str:
@@ -326,15 +332,15 @@ def _invalid(layout: object, fact: JsonObject) -> str:
         map_of(read)
     except LayoutError as error:
         wanted = fact.get("error", "")
-        return "" if wanted in error.problem else f"the error is {error.problem!r}, and {wanted!r} is not in it"
-    return f"it is valid, and means {read}"
+        return "" if wanted in error.problem else problems.ERROR_DIFFERS(error.problem, wanted)
+    return problems.LAYOUT_VALID(read)
 
 
 def _tpu_default(shape: object, fact: JsonObject) -> str:
     from layoutproof.registry.defaults import tpu_default
 
     found = str(tpu_default(str(shape), fact["target"]))
-    return "" if found == fact["is"] else f"on {fact['target']} the default is {found}, not {fact['is']}"
+    return "" if found == fact["is"] else problems.DEFAULT_DIFFERS(fact["target"], found, fact["is"])
 
 
 def _sizes(layout: object, fact: JsonObject) -> str:
@@ -343,12 +349,13 @@ def _sizes(layout: object, fact: JsonObject) -> str:
 
     read = read_layout(layout)
     if not isinstance(read, XlaLayout):
-        raise LayoutError(f"sizes compares XLA's own size functions; {read} is not an XLA array")
+        raise LayoutError(problems.SIZES_NOT_XLA(read))
     found = plain(sizes(read))
     unknown = [name for name in fact["is"] if name not in found]
     if unknown:
-        raise LayoutError(f"no tool called {unknown[0]!r} gives a size; known: {', '.join(found)}")
-    return "; ".join(f"{k} says {found[k]}, not {v}" for k, v in fact["is"].items() if found[k] != v)
+        raise LayoutError(problems.UNKNOWN_TOOL(unknown[0], ", ".join(found)))
+    wrong = [problems.SIZE_DIFFERS(k, found[k], v) for k, v in fact["is"].items() if found[k] != v]
+    return restated("; ".join(wrong), wrong[0]) if wrong else ""
 
 
 _FACTS: dict[str, Callable[[object, Any], str]] = {
@@ -375,4 +382,4 @@ def _places(places: list[Any]) -> str:
 
 def _words(error: LayoutError) -> str:
     """An error without its place, which the outcome has."""
-    return f"{error.problem}; in {shorten(error.text)}" if error.text else error.problem
+    return restated(f"{error.problem}; in {shorten(error.text)}", error.problem) if error.text else error.problem

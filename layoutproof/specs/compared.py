@@ -16,9 +16,11 @@ from layoutproof.compiler.tracing import permit
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import restated
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel_parts import parts_of
 from layoutproof.pallas.report import place
+from layoutproof.specs import problems
 from layoutproof.specs.spec_model import SAME, SUM_TYPES
 from layoutproof.specs.traced import entry_of
 
@@ -35,7 +37,7 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
     if kind != SAME:
         entries = [*entries, *entries]
     elif _called(entries[0]) == _called(entries[1]):
-        raise Unsupported(f"{entries[0]['trace']} is compared with itself; there is nothing to prove")
+        raise Unsupported(problems.COMPARED_WITH_ITSELF(entries[0]["trace"]))
     maker = options.get("inputs")
     # every place is held against the rule before anything is imported
     rules = {name: permit(name) for name in dict.fromkeys([*(e["trace"] for e in entries), maker]) if name}
@@ -68,7 +70,8 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
     (finding,) = found.findings
     if finding.file and finding.reason:
         # a claim is told with its own place, and this is where the code is
-        finding = replace(finding, reason=f"{finding.reason} ({place(f'{finding.file}:{finding.line}')})")
+        code = place(f"{finding.file}:{finding.line}")
+        finding = replace(finding, reason=restated(f"{finding.reason} ({code})", finding.reason, code=code))
     if kind == SAME:
         return finding
     finding = replace(finding, question=kind, subject=found.function)
@@ -80,29 +83,20 @@ def answer(kind: str, layouts: Sequence[object], options: Mapping[str, Any]) -> 
 
 def _stable(found: Any) -> dict[str, Any]:
     """The answer on exponents. A possible overflow is not shown for an input, and so unknown."""
-    said = [f"{place(e.place)}: nothing shows that the exponent is at most 0" for e in found.exponents if not e.bounded]
-    said += [
-        f"{place(e.place)}: the maximum also holds a number of the code, and where all others are far below that, "
-        "every exponential is 0"
-        for e in found.exponents
-        if e.bounded and e.beside
-    ]
+    said = [problems.EXPONENT_UNBOUNDED(place(e.place)) for e in found.exponents if not e.bounded]
+    said += [problems.MAXIMUM_WITH_CONSTANT(place(e.place)) for e in found.exponents if e.bounded and e.beside]
     if not found.exponents:
-        said = ["it computes no exponential; there is nothing to prove"]
+        said = [problems.NO_EXPONENTIAL()]
     return _unless(said, Verdict.UNKNOWN, {"exponents": len(found.exponents)})
 
 
 def _sums(found: Any, dtype: str) -> dict[str, Any]:
     """The answer on sums: the accumulator's type stands in the code, so another one is refuted."""
     wanted = SUM_TYPES[dtype]
-    said = [
-        f"the sum at {place(s.place)} is kept in {s.dtype}, and {dtype} is demanded"
-        for s in found.sums
-        if SUM_TYPES.get(s.dtype, 0) < wanted
-    ]
+    said = [problems.SUM_TYPE(place(s.place), s.dtype, dtype) for s in found.sums if SUM_TYPES.get(s.dtype, 0) < wanted]
     figures = {"sums": len(found.sums)}
     if not found.sums:
-        return _unless(["it computes no sum; there is nothing to prove"], Verdict.UNKNOWN, figures)
+        return _unless([problems.NO_SUM()], Verdict.UNKNOWN, figures)
     return _unless(said, Verdict.REFUTED, figures)
 
 
@@ -110,7 +104,7 @@ def _unless(said: Sequence[str], verdict: Verdict, figures: Mapping[str, int]) -
     if not said:
         return {"figures": figures}
     by = "" if verdict is Verdict.UNKNOWN else "the code"
-    return {"figures": figures, "verdict": verdict, "reason": "; ".join(said[:3]), "decided_by": by}
+    return {"figures": figures, "verdict": verdict, "reason": restated("; ".join(said[:3]), said[0]), "decided_by": by}
 
 
 def _stated(entry: Mapping[str, Any], options: Mapping[str, Any]) -> Sequence[Any]:

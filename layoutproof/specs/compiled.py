@@ -15,10 +15,12 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Unsupported, shorten
 from layoutproof.core.files import MAX_TEXT, lines, named, read_json
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import located
 from layoutproof.programs.claims import judge
 from layoutproof.programs.compile import Asked, Made, made
 from layoutproof.programs.reading import record_of
 from layoutproof.programs.record import Provenance, Record, read_record
+from layoutproof.specs import problems
 
 _OF_FILES = re.compile(r"(?:^|_)(?:dump|dir|directory|file|path|log|output|cache|extra|to)(?:_|$)")
 """Options of compilers that say where to read or write, or hand on others: xla_dump_to, xla_gpu_llvm_ir_file."""
@@ -40,7 +42,7 @@ def answer(kind: str, name: str, program: Any, options: Mapping[str, Any]) -> Fi
         return judge(kind, found.record, options, found.text, name)
     assert problem is not None
     if problem.bad_input:
-        raise LayoutError(f"{problem.place}: {problem.reason}" if problem.file else problem.reason)
+        raise LayoutError(located(problem.place, problem.reason) if problem.file else problem.reason)
     return Finding(kind, name, problem.reason, verdict=problem.verdict)
 
 
@@ -52,13 +54,11 @@ def permitted(program: JsonObject) -> Tracing:
     """
     rule = permit(program["function"]) if program.get("function") else running()
     if program.get("libtpu") and rule.prefixes is not None:
-        what = f"the libtpu at {shorten(program['libtpu'], 120)} is code that a file names"
-        raise Unsupported(f"{NOT_TRACED}{what}, and {rule.allowed}; name it on the command line, by --libtpu")
+        libtpu = shorten(program["libtpu"], 120)
+        raise Unsupported(problems.LIBTPU_NAMED_BY_FILE(NOT_TRACED, libtpu, rule.allowed))
     for name, value in program.get("flags", {}).items():
         if _OF_FILES.search(name) or "/" in value or "\\" in value:
-            what = f"{shorten(name, 80)}={shorten(value, 80)}"
-            why = f"an option of the compiler in a file names no other file: {what}"
-            raise LayoutError(f"{why}; give it on the command line, layoutproof compile --flag")
+            raise LayoutError(problems.FLAG_NAMES_FILE(shorten(name, 80), shorten(value, 80)))
     return rule
 
 

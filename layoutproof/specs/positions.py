@@ -17,6 +17,8 @@ import yaml
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import MAX_YAML, read
+from layoutproof.core.message import restated
+from layoutproof.specs import problems
 
 MAX_DEPTH = 64
 MAX_NODES = 100_000
@@ -87,7 +89,7 @@ class _PositionReader:
 
     def add(self, node: Node, size: int, height: int, anchor: str | None) -> None:
         if len(self.open) + height > MAX_DEPTH:
-            raise self.refuse(f"nested more than {MAX_DEPTH} deep", node.line, node.column)
+            raise self.refuse(problems.DEPTH(MAX_DEPTH), node.line, node.column)
         if anchor is not None:
             self.anchors[anchor] = (node, size, height)
         if not self.open:
@@ -107,23 +109,23 @@ class _PositionReader:
         key = node.value
         if type(key) is not str:
             what = _shown(key)
-            raise self.refuse(f"a key must be text, not {what}; quote it if it is meant", node.line, node.column)
+            raise self.refuse(problems.KEY_TYPE(what), node.line, node.column)
         if key in keys:
             first = keys[key][0]
-            raise self.refuse(f"duplicate key {shorten(key, 40)!r}; first on line {first}", node.line, node.column)
+            raise self.refuse(problems.DUPLICATE_KEY(shorten(key, 40), first), node.line, node.column)
         keys[key] = (node.line, node.column)
         return key
 
     def step(self, size: int, line: int, column: int) -> None:
         self.count += size
         if self.count > MAX_NODES:
-            raise self.refuse(f"more than {MAX_NODES} values, aliases expanded", line, column)
+            raise self.refuse(problems.MOST_VALUES(MAX_NODES), line, column)
 
     def alias(self, name: str, line: int, column: int) -> None:
         if name not in self.anchors:
             inside = any(o.anchor == name for o in self.open)
-            why = "stands inside what it names" if inside else "names nothing before it"
-            raise self.refuse(f"the alias *{shorten(name, 40)} {why}", line, column)
+            why = problems.ALIAS_CYCLE if inside else problems.UNKNOWN_ALIAS
+            raise self.refuse(why(shorten(name, 40)), line, column)
         node, size, height = self.anchors[name]
         self.step(size, line, column)
         self.add(node._replace(line=line, column=column), size, height, None)
@@ -138,7 +140,7 @@ class _PositionReader:
 
     def unknown_tag(self, tag: str, line: int, column: int) -> LayoutError:
         shown = shorten(tag.replace(_CORE, "!!"), 60)
-        return self.refuse(f"the tag {shown} is not understood; write the value without it", line, column)
+        return self.refuse(problems.UNKNOWN_TAG(shown), line, column)
 
     def resolve(self, text: str, line: int, column: int) -> object:
         if text in _WORDS:
@@ -149,7 +151,7 @@ class _PositionReader:
         if not whole and not _FLOAT.fullmatch(text):
             return text
         if len(text.lstrip("+-")) > MAX_DIGITS:
-            raise self.refuse(f"a number of {len(text)} characters; at most {MAX_DIGITS} digits", line, column)
+            raise self.refuse(problems.NUMBER_LENGTH(len(text), MAX_DIGITS), line, column)
         if not whole:
             return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
         return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
@@ -162,7 +164,7 @@ def read_file(path: str | Path) -> Node:
         return read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise LayoutError(f"not UTF-8 text: byte {data[error.start]:#04x}", file=file, line=line) from error
+        raise LayoutError(problems.NOT_UTF8(data[error.start]), file=file, line=line) from error
 
 
 def read_yaml(text: str, file: str = "") -> Node:
@@ -180,7 +182,7 @@ def read_yaml(text: str, file: str = "") -> Node:
     odd = _UNPRINTABLE.search(text)
     if odd:
         line, column = text.count("\n", 0, odd.start()) + 1, odd.start() - text.rfind("\n", 0, odd.start())
-        raise reader.refuse(f"the character {odd[0]!a} is not allowed in YAML", line, column)
+        raise reader.refuse(problems.CHARACTER(odd[0]), line, column)
     try:
         for event in _events(text):
             _take(reader, event)
@@ -189,10 +191,10 @@ def read_yaml(text: str, file: str = "") -> Node:
         spot = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         if "nesting depth" in (error.problem or ""):
             # libyaml 0.2.6 looks ahead as far as its own bound of 1,000 levels, and fails there before ours
-            raise reader.refuse(f"nested more than {MAX_DEPTH} deep", *spot) from None
+            raise reader.refuse(problems.DEPTH(MAX_DEPTH), *spot) from None
         raise reader.refuse(_explained(error), *spot) from None
     except yaml.YAMLError as error:
-        raise reader.refuse(f"not YAML: {shorten(str(error), 200)}", 1, 1) from None
+        raise reader.refuse(problems.NOT_YAML(shorten(str(error), 200)), 1, 1) from None
     return reader.root or Node(None, 1, 1)
 
 
@@ -213,7 +215,7 @@ def _take(reader: _PositionReader, event: Any) -> None:
         if event.tag not in (None, "!", _CORE + ("map" if mapping else "seq")):
             raise reader.unknown_tag(event.tag, line, column)
         if len(reader.open) >= MAX_DEPTH:
-            raise reader.refuse(f"nested more than {MAX_DEPTH} deep", line, column)
+            raise reader.refuse(problems.DEPTH(MAX_DEPTH), line, column)
         before = reader.count
         reader.step(1, line, column)
         # an anchor that is opened again names nothing until its new value is complete
@@ -225,16 +227,16 @@ def _take(reader: _PositionReader, event: Any) -> None:
         node = Node(done.value, done.line, done.column, done.keys)
         reader.add(node, reader.count - done.count, done.height, done.anchor)
     elif kind is yaml.DocumentStartEvent and reader.root is not None:
-        raise reader.refuse("a second document; a file holds one", line, column)
+        raise reader.refuse(problems.SECOND_DOCUMENT(), line, column)
 
 
 def _explained(error: yaml.MarkedYAMLError) -> str:
-    problem = f"not YAML: {error.problem or error.context or 'unreadable'}"
+    problem = problems.NOT_YAML(error.problem or error.context or "unreadable")
     if "any token" in problem:
-        return problem + "; quote the text, and indent with spaces, not tabs"
+        return restated(f"{problem}; quote the text, and indent with spaces, not tabs", problem)
     if "flow" in (error.context or ""):
         # the usual slip: f32[3,5]{1,0} has brackets and commas of its own
-        return problem + "; inside [..] or {..} a layout text must be quoted"
+        return restated(problem + "; inside [..] or {..} a layout text must be quoted", problem)
     return problem
 
 

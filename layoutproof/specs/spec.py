@@ -36,6 +36,7 @@ from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.registry.catalogue import options_of
 from layoutproof.registry.expressions import operands, operator, operators
 from layoutproof.registry.read import read_layout
+from layoutproof.specs import problems
 from layoutproof.specs.positions import Node, read_file, read_yaml
 from layoutproof.specs.spec_model import (
     FACTS,
@@ -151,9 +152,8 @@ def loads(text: str, file: str = "spec") -> tuple[list[Check], list[LayoutError]
 def read_spec(root: Node, file: str) -> tuple[list[Check], list[LayoutError]]:
     """The checks in a document, and its mistakes in the order of the file. Checks without a mistake are all there."""
     if type(root.value) is dict and root.keys is not None and "search" in root.keys and "checks" not in root.keys:
-        what = "a search file: it states a problem and makes no claims; solve it with: layoutproof search"
         line, column = root.keys["search"]
-        return [], [LayoutError(f"{what} {shlex.quote(file)}", file=file, line=line, column=column)]
+        return [], [LayoutError(problems.SEARCH_FILE(shlex.quote(file)), file=file, line=line, column=column)]
     errors = validated(SpecFile, root, file)[1]
     if type(root.value) is not dict:
         return [], errors
@@ -240,7 +240,7 @@ def named_layouts(root: Node, file: str) -> tuple[dict[str, object], dict[str, L
         try:
             if missing:
                 node = given[name]
-                raise LayoutError(f"{name} is made of itself", file=file, line=node.line, column=node.column)
+                raise LayoutError(problems.LAYOUT_CYCLE(name), file=file, line=node.line, column=node.column)
             found[name] = _resolved(given[name], file, found, list(given))
         except LayoutError as error:
             wrong[name] = error
@@ -272,7 +272,7 @@ def _operand(node: Node, file: str, layouts: Mapping[str, object], known: Sequen
     if type(value) is str and NAME.fullmatch(value):
         if value not in layouts:
             near = closest(value, known) or ("; named are " + ", ".join(known) if known else "; none is named")
-            problem = f"the layout {value!r} cannot be read" if value in known else f"unknown layout {value!r}{near}"
+            problem = problems.LAYOUT_UNREADABLE(value) if value in known else problems.UNKNOWN_LAYOUT(value, near)
             raise LayoutError(problem, file=file, line=node.line, column=node.column)
         return layouts[value]
     found = _resolved(node, file, layouts, known)
@@ -296,7 +296,7 @@ def _layouts(root: Node, file: str, errors: list[LayoutError]) -> tuple[dict[str
     for name, value in node.value.items():
         named[name] = resolved.get(name, value.plain())
         if not NAME.fullmatch(name):
-            problem = f"{shorten(name, 40)!r} cannot name a layout: letters, digits, '_', '.' and '-' only"
+            problem = problems.LAYOUT_NAME(shorten(name, 40))
             errors.append(LayoutError(problem, file=file, line=node.keys[name][0], column=node.keys[name][1]))
         if name in wrong:
             bad.add(name)
@@ -372,7 +372,7 @@ def _program_check(node: Node, file: str, source: str, kind: str, programs: Mapp
             "; named are " + ", ".join(programs) if programs else "; the file names none under programs"
         )
         raise LayoutError(
-            f"unknown program {shorten(name, 60)!r}{near}", file=file, line=about.line, column=about.column
+            problems.UNKNOWN_PROGRAM(shorten(name, 60), near), file=file, line=about.line, column=about.column
         )
     if not fits(ProgramModel, programs[name].plain()):
         return None
@@ -406,7 +406,7 @@ def _values_check(node: Node, file: str, source: str, kind: str, named: Mapping[
     entries[1:] = [with_args_of(entries[0], entry) for entry in entries[1:]]
     if "args" not in plain and any(entry.get("args", []) != entries[0].get("args", []) for entry in entries):
         about = node.value["as"]
-        problem = f"{plain[SAME]} and {plain['as']} are compared on the same arguments, and each states others"
+        problem = problems.ARGUMENTS_DIFFER(plain[SAME], plain["as"])
         raise LayoutError(problem, file=file, line=about.line, column=about.column)
     assert node.keys is not None
     own = (*keys, "name", "note", "expect", "reason", "figures")
@@ -432,7 +432,7 @@ def _function(about: Node, file: str, named: Mapping[str, object]) -> dict[str, 
     name = about.plain()
     if name not in entries or not isinstance(entries[name][KEY], Mapping):
         known = "; named are " + ", ".join(entries) if entries else "; the file names none under kernels"
-        problem = f"unknown function {shorten(name, 60)!r}{closest(name, list(entries)) or known}"
+        problem = problems.UNKNOWN_FUNCTION(shorten(name, 60), closest(name, list(entries)) or known)
         raise LayoutError(problem, file=file, line=about.line, column=about.column)
     return dict(entries[name][KEY])
 
@@ -453,14 +453,14 @@ def _kind(node: Node, file: str) -> str:
         return found[0]
     if found:
         line, column = keys[found[1]]
-        problem = f"a check asks one thing; {found[0]!r} and {found[1]!r} are two checks"
+        problem = problems.TWO_QUESTIONS(found[0], found[1])
         raise LayoutError(problem, file=file, line=line, column=column)
     for key, (line, column) in keys.items():
         near = closest(key, known)
         if near:
-            raise LayoutError(f"unknown key {shorten(key, 40)!r}{near}", file=file, line=line, column=column)
+            raise LayoutError(problems.UNKNOWN_KEY(shorten(key, 40), near), file=file, line=line, column=column)
     found_keys = f"found only {', '.join(shorten(k, 40) for k in keys)}" if keys else "found nothing"
-    problem = f"a check needs a key that says what is asked; {found_keys}; known: {', '.join(known)}"
+    problem = problems.NO_QUESTION(found_keys, ", ".join(known))
     raise LayoutError(problem, file=file, line=node.line, column=node.column)
 
 
@@ -484,7 +484,7 @@ def _named(node: Node, file: str, layouts: Mapping[str, object]) -> object:
         return value
     if value not in layouts:
         near = closest(value, list(layouts)) or ("; named are " + ", ".join(layouts) if layouts else "; none is named")
-        raise LayoutError(f"unknown layout {value!r}{near}", file=file, line=node.line, column=node.column)
+        raise LayoutError(problems.UNKNOWN_LAYOUT(value, near), file=file, line=node.line, column=node.column)
     return layouts[value]
 
 

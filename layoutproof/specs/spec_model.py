@@ -18,6 +18,7 @@ from layoutproof.registry.catalogue import kernel_properties, layouts_of, option
 from layoutproof.registry.expressions import operator, operators
 from layoutproof.registry.read import languages
 from layoutproof.solvers.decide import ENGINES
+from layoutproof.specs import problems
 from layoutproof.specs.validation import Model, shown
 
 _EXAMPLE = "f32[3,5]{1,0:T(2,2)}"
@@ -31,21 +32,19 @@ def _layout(value: object) -> object:
             return value
     elif isinstance(value, dict) and len(value) == 1:
         return value
-    raise ValueError(
-        f'expected a layout\'s name, a text such as "{_EXAMPLE}", or {{language: ..}}; found {shown(value)}'
-    )
+    raise ValueError(problems.LAYOUT_FORM(_EXAMPLE, shown(value)))
 
 
 def _exact(value: object) -> object:
     # a float is never exact, so it never equals a figure
     if type(value) in (int, str) or (isinstance(value, list | dict) and _only_exact(value)):
         return value
-    raise ValueError(f"expected a whole number, a closed form as text, or lists of them; found {shown(value)}")
+    raise ValueError(problems.EXPECTED("a whole number, a closed form as text, or lists of them", shown(value)))
 
 
 def _some(checks: list[JsonObject]) -> list[JsonObject]:
     if not checks:
-        raise LayoutError("'checks' is empty; there is nothing to prove")
+        raise LayoutError(problems.CHECKS_EMPTY())
     return checks
 
 
@@ -57,7 +56,7 @@ def _only_exact(value: object) -> bool:
 def _offsets(value: object) -> object:
     if type(value) is int or (isinstance(value, list) and all(_offsets(part) is part for part in value)):
         return value
-    raise ValueError(f"expected an offset or nested lists of offsets; found {shown(value)}")
+    raise ValueError(problems.EXPECTED("an offset or nested lists of offsets", shown(value)))
 
 
 def _contents(value: object) -> object:
@@ -66,7 +65,7 @@ def _contents(value: object) -> object:
     if isinstance(value, list) and value and all(_is_index(part) for part in value):
         return value
     wanted = "an index such as [2, 3], a list of them, padding, hole or outside"
-    raise ValueError(f"expected {wanted}; found {shown(value)}")
+    raise ValueError(problems.EXPECTED(wanted, shown(value)))
 
 
 def _is_index(value: object) -> bool:
@@ -78,13 +77,13 @@ def _names(value: object) -> object:
         return value
     if isinstance(value, list) and value and all(isinstance(part, str) and part for part in value):
         return value
-    raise ValueError(f"expected a name or a list of names; found {shown(value)}")
+    raise ValueError(problems.EXPECTED("a name or a list of names", shown(value)))
 
 
 def _engine(value: object) -> object:
     if value in ENGINES:
         return value
-    raise ValueError(f"expected one of {', '.join(ENGINES)}; found {shown(value)}")
+    raise ValueError(problems.EXPECTED(f"one of {', '.join(ENGINES)}", shown(value)))
 
 
 _LAYOUT_SCHEMA: dict[str, Any] = {
@@ -165,7 +164,7 @@ class ProgramModel(Model):
         given = [name for name in ("function", "export", "dump", "record") if getattr(self, name)]
         if len(given) != 1:
             found = " and ".join(given) or "none"
-            raise ValueError(f"a program is one of function, export, dump or record; found {found}")
+            raise ValueError(problems.PROGRAM_SOURCE(found))
         return self
 
 
@@ -237,9 +236,9 @@ class PropertyCheck(CheckModel):
     @model_validator(mode="after")
     def _consistent(self) -> PropertyCheck:
         if self.counterexample is not None and self.expect != "refuted":
-            raise ValueError(f"a counterexample belongs to 'expect: refuted', not to {self.expect!r}")
+            raise ValueError(problems.COUNTEREXAMPLE_WITHOUT_REFUTED(self.expect))
         if self.expect == "proved" and self.reason:
-            raise ValueError("a proof has no reason; 'reason' belongs to 'expect: refuted' or 'expect: unknown'")
+            raise ValueError(problems.REASON_OF_PROVED())
         return self
 
 
@@ -276,7 +275,7 @@ class ValuesCheck(CheckModel):
     @model_validator(mode="after")
     def _consistent(self) -> ValuesCheck:
         if self.expect == "sampled" and self.reason:
-            raise ValueError("what is sampled has no reason; 'reason' belongs to 'expect: refuted' or 'unknown'")
+            raise ValueError(problems.REASON_OF_SAMPLED())
         return self
 
 
@@ -346,11 +345,11 @@ class AtCheck(CheckModel):
         given = self.model_extra or {}
         for name, value in given.items():
             if type(value) is not int:
-                raise ValueError(f"{name!r} is a coordinate, a whole number; found {shown(value)}")
+                raise ValueError(problems.COORDINATE_TYPE(name, shown(value)))
         if not given:
-            raise ValueError("a place needs coordinates, such as 'offset: 17' or 'lane: 5'")
+            raise ValueError(problems.NO_COORDINATES())
         if self.dimensions is not None and self.is_ != "padding":
-            raise ValueError("'dimensions' belongs to 'is: padding'")
+            raise ValueError(problems.DIMENSIONS_WITHOUT_PADDING())
         return self
 
 
@@ -527,7 +526,7 @@ class SameFunctionCheck(ProgramCheck):
     @model_validator(mode="after")
     def _of_the_gate(self) -> SameFunctionCheck:
         if self.expect != "proved" or self.reason or self.figures:
-            raise ValueError("the gate says what came of it, so it takes no 'expect', 'reason' or 'figures'")
+            raise ValueError(problems.GATE_CLAIM_EXPECTATION())
         return self
 
 

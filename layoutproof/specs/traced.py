@@ -14,6 +14,7 @@ from typing import Any
 from layoutproof.compiler.tracing import permit, run_now
 from layoutproof.core.errors import LayoutError, Unsupported, listed, shorten
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import located, restated
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.judge import (
@@ -29,7 +30,9 @@ from layoutproof.pallas.judge import (
     unread,
 )
 from layoutproof.pallas.judge import answer as one_answer
+from layoutproof.pallas.problems import NOTHING_ASKED
 from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
+from layoutproof.specs import problems
 from layoutproof.specs.positions import Node, read_file
 from layoutproof.specs.spec_model import NAME
 
@@ -66,9 +69,9 @@ def named_calls(
         return {}
     named: dict[str, object] = {}
     for name, value in node.value.items():
-        problem = f"{name!r} is named among the layouts too" if name in layouts else ""
+        problem = problems.KERNEL_NAME_TAKEN(name) if name in layouts else ""
         if not NAME.fullmatch(name):
-            problem = f"{shorten(name, 40)!r} is no name: letters, digits, '_', '.' and '-' only"
+            problem = problems.KERNEL_NAME(shorten(name, 40))
         if problem:
             line, column = node.keys[name]
             errors.append(LayoutError(problem, file=file, line=line, column=column))
@@ -97,7 +100,7 @@ def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
     """
     if kind != ALL and not is_of_kernels(kind):
         known = ", ".join(kernel_properties())
-        raise LayoutError(f"{kind} is about layouts, and Pallas calls are kernels; properties of kernels: {known}")
+        raise LayoutError(problems.PROPERTY_OF_LAYOUTS(kind, known))
     given = dict(options)
     wanted: Mapping[str, Any] = {}
     if is_traced(layout):
@@ -114,9 +117,9 @@ def only_call(layout: object) -> Kernel:
     """The one call that a fact speaks of. LayoutError where there are several, Undecided where it is not modelled."""
     calls = _calls("a fact", layout)
     if len(calls) > 1:
-        raise LayoutError(f"a fact is about one call; {_named(layout[KEY], calls)}")  # type: ignore[index]
+        raise LayoutError(problems.FACT_NEEDS_ONE_CALL(_named(layout[KEY], calls)))  # type: ignore[index]
     if isinstance(calls[0], Unmodelled):
-        raise Unsupported(f"{calls[0].name} ({calls[0].source}) is not modelled: {calls[0].reason}")
+        raise Unsupported(problems.CALL_NOT_MODELLED(calls[0].name, calls[0].source, calls[0].reason))
     return calls[0]
 
 
@@ -128,7 +131,7 @@ def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
     root, file = read_file(path), path.as_posix()
     sections = root.value if type(root.value) is dict else None
     if sections is None or not {"layouts", "kernels"} & sections.keys():
-        raise LayoutError("not a spec file that names layouts or kernels", file=file, line=1)
+        raise LayoutError(problems.NO_DEFINITIONS(), file=file, line=1)
     found: list[Kernel | Unmodelled] = []
     for name, node in _entries(sections.get("layouts")):
         value = node.plain()
@@ -137,7 +140,7 @@ def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
             try:
                 found.append(replace(kernel_of(value, ALL), source=source))
             except LayoutError as error:
-                raise LayoutError(f"{name}: {error.problem}", text=error.text).at(file, node.line) from None
+                raise LayoutError(located(name, error.problem), text=error.text).at(file, node.line) from None
     compared = _compared(sections)
     for name, node in _entries(sections.get("kernels")):
         found += every_call_in(compared[name]) if name in compared else calls_in({KEY: node.plain()})
@@ -178,7 +181,7 @@ def _entries(node: Node | None) -> Sequence[tuple[str, Node]]:
 
 def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -> Finding:
     if isinstance(call, Unmodelled):
-        why = f"not modelled ({call.source}): {call.reason}"
+        why = restated(f"not modelled ({call.source}): {call.reason}", call.reason, source=call.source)
         return Finding(kind, call.name, why, verdict=Verdict.UNKNOWN)
     if kind != ALL:
         return one_answer(kind, call, **options)
@@ -187,7 +190,7 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
         call = meant_for(call, kernel_target(options["target"], options.get("compiler")))
     findings = judge(call, **options)
     if not findings:
-        return Finding(kind, str(call), "there is nothing in it to ask about", verdict=Verdict.UNKNOWN)
+        return Finding(kind, str(call), NOTHING_ASKED(), verdict=Verdict.UNKNOWN)
     weighty = [f for f in findings if f.severity == "error"] or list(findings[:1])
     worst = summary(kind, call, weighty)
     asked = len(dict.fromkeys(f.question for f in findings if f.asked))
@@ -202,7 +205,8 @@ def _of_call(kind: str, call: Kernel | Unmodelled, options: Mapping[str, Any]) -
     needed, sizes = advice(findings)
     both = [f"{key} {text!r}" for key, text in (("assume", needed), ("where", sizes)) if text]
     settled = f"; to settle all: {listed(both)}" if ";" in needed or len(both) > 1 else ""
-    reason, more = f"{worst.question}: {worst.reason}{settled}", {**worst.figures, "properties": asked}
+    reason = restated(f"{worst.question}: {worst.reason}{settled}", worst.reason, part=worst.question)
+    more = {**worst.figures, "properties": asked}
     said = scope(None, worst.verdict, _of_body(findings), only)
     return replace(worst, question=kind, reason=reason, figures=more, scope=said)
 
@@ -220,13 +224,13 @@ def calls_in(layout: object) -> Sequence[Kernel | Unmodelled]:
     wanted = entry_of(layout)
     found = every_call_in(layout)
     if not found:
-        raise Unsupported(f"{wanted['trace']} makes no Pallas call; there is nothing to prove")
+        raise Unsupported(problems.NO_PALLAS_CALL(wanted["trace"]))
     call = wanted.get("call")
     if call is None:
         return found
     chosen = [c for k, c in enumerate(found) if call in (k, c.name)]
     if not chosen:
-        raise LayoutError(f"{wanted['trace']} has no call {shorten(str(call), 60)!r}; {_named(wanted, found)}")
+        raise LayoutError(problems.UNKNOWN_CALL(wanted["trace"], shorten(str(call), 60), _named(wanted, found)))
     return chosen
 
 
@@ -258,12 +262,10 @@ def entry_of(layout: object) -> Mapping[str, Any]:
         or not isinstance(wanted.get("trace"), str)
         or not all(name in _FORMS and isinstance(value, _FORMS[name] | None) for name, value in wanted.items())
     ):
-        raise LayoutError(
-            "Pallas calls are {pallas: {trace: .., args: .., kwargs: .., target: .., assume: .., call: ..}}"
-        )
+        raise LayoutError(problems.PALLAS_FORM())
     return wanted
 
 
 def _named(wanted: Mapping[str, object], calls: Sequence[Kernel | Unmodelled]) -> str:
     listed = ", ".join(f"{k} {call.name}" for k, call in enumerate(calls))
-    return f"{wanted['trace']} makes {len(calls)}: {listed}"
+    return problems.CALLS_OF_FUNCTION(wanted["trace"], len(calls), listed)

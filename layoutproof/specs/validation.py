@@ -11,6 +11,8 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.core.message import message_of, restated
+from layoutproof.specs import problems
 from layoutproof.specs.positions import Node
 
 _WORDS = {
@@ -74,7 +76,7 @@ def read_as(model: type[M], node: Node, file: str) -> M:
     if found is not None:
         return found
     first, *others = errors
-    problem = "\n".join((first.problem, *map(str, others)))
+    problem = restated("\n".join((first.problem, *map(str, others))), first.problem)
     raise LayoutError(problem, file=file, line=first.line, column=first.column)
 
 
@@ -95,23 +97,26 @@ def _explained(detail: Any, model: type[BaseModel], node: Node) -> tuple[int, in
         line, column = owner.keys[path[-1]]
     if detail["type"] == "extra_forbidden" and owner.keys:
         name = str(detail["loc"][-1])
-        return *owner.keys[name], f"unknown key {shorten(name, 40)!r}" + _near(name, keys_of(model))
+        return *owner.keys[name], problems.UNKNOWN_KEY(shorten(name, 40), _near(name, keys_of(model)))
     if detail["type"] == "missing":
-        return line, column, f"{detail['loc'][-1]!r} is missing"
-    key = f"{path[-1]!r}: " if path else ""
+        return line, column, problems.KEY_MISSING(detail["loc"][-1])
     if detail["type"] == "value_error":
         error = detail["ctx"]["error"]
-        return line, column, words(error) if isinstance(error, LayoutError) else key + str(error)
+        return line, column, words(error) if isinstance(error, LayoutError) else _keyed(path, message_of(error))
     known, details = _WORDS.get(detail["type"]), detail.get("ctx", {})
     wanted = detail["msg"] if known is None else known.format(**details)
     if detail["type"] == "too_short" and details["min_length"] == 1:
         wanted = "at least one entry"
-    return line, column, key + f"expected {wanted}; found {shown(at.plain())}"
+    return line, column, _keyed(path, problems.EXPECTED(wanted, shown(at.plain())))
+
+
+def _keyed(path: Sequence[str], problem: str) -> str:
+    return restated(f"{path[-1]!r}: {problem}", problem, key=path[-1]) if path else problem
 
 
 def words(error: LayoutError) -> str:
     """An error in a text, for the place in the file where the text stands: its column is that of the text."""
-    return f"{error.problem}: {shorten(error.text, 80)}" if error.text else error.problem
+    return restated(f"{error.problem}: {shorten(error.text, 80)}", error.problem) if error.text else error.problem
 
 
 def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
@@ -120,7 +125,7 @@ def keys_of(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    return closest(name, known) or f"; the keys here are {', '.join(known)}"
+    return closest(name, known) or problems.KNOWN_KEYS(", ".join(known))
 
 
 def _model_at(model: type[BaseModel], step: object) -> type[BaseModel]:

@@ -67,7 +67,7 @@ def test_the_order_that_breaks() -> None:
     found = next(f for f in judged(CASES["barrier_removed"], True) if f.verdict is Verdict.REFUTED)
     assert found.question == "device_barrier"
     assert found.counterexample == {"device": (3,), "other_device": (0,), "program": (0,)}
-    said = Said("bodies.not_begun", device="device x=3", does="copies into outputs", other="device x=0")
+    said = Said("bodies.device_not_begun", device="device x=3", does="copies into outputs", other="device x=0")
     assert said.of(found.reason)
 
 
@@ -186,8 +186,8 @@ def test_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = judge(once, names=["collective_ids"], fixes=False)
     assert (found.verdict, found.severity) == (Verdict.REFUTED, "warning")
     assert Said(
-        "pallas.where_next",
-        what=Said("bodies.not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
+        "pallas.next_place",
+        what=Said("bodies.device_not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
         next="it is called again",
     ).of(found.reason)
     (twice,) = _over_mesh(partial(_permuted, True, 0))
@@ -223,7 +223,7 @@ def test_what_holds_on_a_ring_of_four_and_not_of_five() -> None:
     assert Said(
         "pallas.ring_size",
         size=5,
-        what=Said("bodies.not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
+        what=Said("bodies.device_not_begun", device="device x=4", does="copies into outputs", other="device x=0"),
         more="",
     ).of(found.figures["rings"])
 

@@ -244,7 +244,7 @@ def test_the_first_program_and_iteration_are_named() -> None:
     assert found.counterexample == {"program": (0,), "iteration": (0,), "element": (0, 0, 0)}
     found = _asked(_across("guard"), programs=6)
     assert found.counterexample == {"program": (5,)}
-    assert Said("bodies.waits_bytes", size=4096, unit="bytes", semaphore="scratch[1][1]", there=0).of(found.reason)
+    assert Said("bodies.too_few_bytes", size=4096, unit="bytes", semaphore="scratch[1][1]", there=0).of(found.reason)
 
 
 def test_a_condition_that_a_table_decides_is_the_same_for_start_and_wait() -> None:
@@ -357,7 +357,7 @@ def test_a_copy_that_outlives_the_scope_of_its_memory_is_refuted(into: bool) -> 
     assert _asked(_scoped(into=into)).verdict is Verdict.PROVED
     found = _asked(_scoped("waits later", into))
     assert found.verdict is Verdict.REFUTED
-    assert Said("bodies.freed", what="a copy", when="when its memory is freed").of(found.reason)
+    assert Said("bodies.freed_in_flight", what="a copy", when="when its memory is freed").of(found.reason)
     assert found.counterexample == {"program": (0,)}
     assert Said("bodies.look_at_scope", semaphore="scratch[1][0]").of(found.hint)
 

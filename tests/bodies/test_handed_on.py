@@ -214,7 +214,7 @@ def given_away(x: Any) -> Any:
 WRONG = {
     "nobody waits": (not_waited, Said("bodies.not_waited_for", word="outputs[2]")),
     "nobody waits, and it is used": (used_and_not_waited, "add"),
-    "waited for twice": (twice, Said("bodies.waits_bytes", size=4096, semaphore="args[2]", there=0)),
+    "waited for twice": (twice, Said("bodies.too_few_bytes", size=4096, semaphore="args[2]", there=0)),
     "half is waited for": (half, Said("bodies.not_waited_for", word="outputs[2]")),
     "used before": (used_before, Said("bodies.used_in_flight", name="outputs[1]", way="into")),
     "read in blocks before": (read_in_blocks, "reads blocks of it"),

@@ -19,6 +19,7 @@ from layoutproof.cli.arguments import write_whole
 from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
 from layoutproof.specs.spec_model import kinds
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -85,13 +86,13 @@ def test_check_exit_codes(checks: list[str], code: int, last: str, run: Any, tmp
 
 def test_check_without_anything_to_check(run: Any, tmp_path: Path) -> None:
     """No file is bad input, on stderr; nothing is printed that looks like success."""
-    assert run("check", str(tmp_path)) == (2, "", f"{tmp_path}: no *.yaml or *.yml file in this folder\n")
+    assert run("check", str(tmp_path)) == (2, "", words("specs.no_spec_file", folder=tmp_path) + "\n")
     code, out, _ = run("check", str(tmp_path), "--json")
     assert code == 2
     assert json.loads(out) == {
         "version": 2,
         "exit_code": 2,
-        "error": {"kind": "input", "message": f"{tmp_path}: no *.yaml or *.yml file in this folder"},
+        "error": {"kind": "input", "message": words("specs.no_spec_file", folder=tmp_path)},
     }
 
 
@@ -186,7 +187,12 @@ def test_ask_json(run: Any) -> None:
 
 
 BAD = {
-    ("ask", "injectve", SCORES): "unknown property 'injectve'; did you mean 'injective'? Known: ",
+    ("ask", "injectve", SCORES): words(
+        "core.unknown_name",
+        what="property",
+        word="injectve",
+        rest=words("core.did_you_mean", name="injective") + " Known: ",
+    ),
     ("ask", "injective", "f32[3,5]{1}"): "minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions",
     ("ask", "injective", SCORES, SCORES): "injective is about one layout; got 2",
     ("ask", "same_map", SCORES): "same_map is about 2 layouts; got 1",
@@ -197,22 +203,35 @@ BAD = {
     ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): "--permutation is written 2,3; '1;0' is not a whole",
     ("ask", "injective", "{a: "): "not YAML",
     ("ask", "injective", "{a: 1, b: 2}"): "a layout is a text or a mapping with one key",
-    ("locate", SCORES, "2,x"): "an index is written 2,3; 'x' is not a whole number",
+    ("locate", SCORES, "2,x"): words("cli.index_form", what="an index", found="x"),
     ("locate", SCORES, "2,7"): "index 7 of dimension 1",
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
     ("locate", SCORES, "--at", "lane 5"): "unknown coordinate 'lane'; known: offset, p0",
-    ("locate", SCORES, "--at", "lane=5 reg"): "a place is written offset=17 or lane=5 reg=2; 'reg' is not",
+    ("locate", SCORES, "--at", "lane=5 reg"): words("cli.place_form", found="reg"),
     ("locate", SCORES, "--at", "offset=1 offset=2"): "offset is there twice",
-    ("locate", SCORES, "--at", "ofset=1"): "unknown coordinate 'ofset'; did you mean 'offset'?",
+    ("locate", SCORES, "--at", "ofset=1"): words(
+        "core.unknown_name", what="coordinate", word="ofset", rest=words("core.did_you_mean", name="offset")
+    ),
     ("locate", "f32[N]{0}", "--at", "offset=1"): "size N",
-    ("explain", "injectve"): "unknown page 'injectve'; did you mean 'injective'? Known: ",
+    ("explain", "injectve"): words(
+        "core.unknown_name",
+        what="page",
+        word="injectve",
+        rest=words("core.did_you_mean", name="injective") + " Known: ",
+    ),
     ("explain", "zzz"): "unknown page 'zzz'; known: ",
     ("show", "f32[8]", "--target", "v7x"): "did you mean '7x'? Known: v2, ",
     ("show", "f32[8]", "--target", "v5litepod-8"): "did you mean 'v5e'? Known: v2, ",
-    ("kernels", "json:dumps", "--target", "v7x"): "unknown target 'v7x'; did you mean '7x'?",
-    ("ask", "injective", "float32[8]"): "unknown element type 'float32'; did you mean 'f32'?",
-    ("ask", "injective", SCORES, "--engine", "digit"): "unknown engine 'digit'; did you mean 'digits'?",
+    ("kernels", "json:dumps", "--target", "v7x"): words(
+        "core.unknown_name", what="target", word="v7x", rest=words("core.did_you_mean", name="7x")
+    ),
+    ("ask", "injective", "float32[8]"): words(
+        "core.element_type", name="float32", near=words("core.did_you_mean", name="f32")
+    ),
+    ("ask", "injective", SCORES, "--engine", "digit"): words(
+        "core.unknown_name", what="engine", word="digit", rest=words("core.did_you_mean", name="digits")
+    ),
     ("show", "f32[3"): "f32[3",
     ("show", SCORES, "--svg", "/no/such/folder/a.svg"): "there is no folder",
     ("check", "/no/such/folder"): "no such file or folder",
@@ -522,7 +541,15 @@ def test_a_command_that_is_not_there(run: Any) -> None:
     """The nearest one is named."""
     code, out, err = run("aks", "injective", SCORES)
     assert (code, out) == (2, "")
-    assert "unknown command 'aks'; did you mean 'ask'? Known: ask, check" in err
+    assert (
+        words(
+            "core.unknown_name",
+            what="command",
+            word="aks",
+            rest=words("core.did_you_mean", name="ask") + " Known: ask, check",
+        )
+        in err
+    )
 
 
 def test_a_warning_that_is_asked_by_its_name_decides(run: Any) -> None:

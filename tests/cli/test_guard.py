@@ -18,6 +18,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Unmodelled
 from layoutproof.pallas.from_jax.adapter import device_of
 from tests.cli.user_code import CALL_LINE, folder_with_kernels
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +50,9 @@ def test_a_wrong_call_raises(mine: Any) -> None:
     """The error is the report, with the user's line; it is no LayoutError, which would say that the input is bad."""
     with pytest.raises(layoutproof.KernelError) as caught, layoutproof.guard() as seen:
         jax.eval_shape(mine.copy, zeros(1000, 128))
-    assert "no program writes outputs[768:1000, 0:128] (block (3, 0))" in str(caught.value)
+    assert words(
+        "pallas.outputs_covered_unwritten", operand="outputs", parts="768:1000, 0:128", kind="block", number="(3, 0)"
+    ) in str(caught.value)
     assert f"guarded_kernels.py:{CALL_LINE}" in str(caught.value)
     assert not isinstance(caught.value, LayoutError)
     assert [call.verdict for call in caught.value.calls] == [Verdict.REFUTED]
@@ -208,7 +211,7 @@ def test_a_cached_trace_is_not_seen_and_a_cleared_one_is(mine: Any) -> None:
     """What the manual says of jit caches is so."""
     traced = jax.jit(lambda x: mine.copy(x))
     traced(jax.numpy.zeros((1000, 128)))
-    with pytest.warns(layoutproof.KernelWarning, match="a jit cache may hold it"), layoutproof.guard() as seen:
+    with pytest.warns(layoutproof.KernelWarning, match=words("cli.guard_no_call")), layoutproof.guard() as seen:
         traced(jax.numpy.zeros((1000, 128)))
     assert seen.calls == ()
     traced.clear_cache()
@@ -218,7 +221,10 @@ def test_a_cached_trace_is_not_seen_and_a_cleared_one_is(mine: Any) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"on": "print"}, "on is 'raise' or 'warn', not 'print'"), ({"target": "v99"}, "unknown target 'v99'; known: ")],
+    [
+        ({"on": "print"}, words("cli.guard_on", found="print")),
+        ({"target": "v99"}, words("core.unknown_name", what="target", word="v99", rest="; known: ")),
+    ],
 )
 def test_wrong_input(options: dict[str, str], said: str) -> None:
     """Told before the block runs."""
@@ -272,7 +278,7 @@ def test_without_jax(tmp_path: Path) -> None:
         "except layoutproof.LayoutError as error: print(error)\n"
     )
     done = process(code, tmp_path)
-    assert done.stdout == ("a guard checks what JAX traces, and jax is not installed: pip install jax\n"), done.stderr
+    assert done.stdout == words("cli.guard_without_jax") + "\n", done.stderr
 
 
 def test_no_warning_escapes_a_right_suite(mine: Any) -> None:

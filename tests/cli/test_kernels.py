@@ -22,6 +22,7 @@ from layoutproof.pallas.from_jax.user import argument
 from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, WITH_TARGET, kernels_command
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,17 @@ def test_a_refutation(run: Any) -> None:
     code, out, _ = run("users_kernels.py:copy", "--arg", "f32[1000,128]")
     assert code == 1
     assert f"refuted  outputs_covered  outputs f32[1000,128] block (256, 128)   users_kernels.py:{SPEC_LINE}" in out
-    assert "  because  no program writes outputs[768:1000, 0:128] (block (3, 0))" in out
+    assert (
+        "  because  "
+        + words(
+            "pallas.outputs_covered_unwritten",
+            operand="outputs",
+            parts="768:1000, 0:128",
+            kind="block",
+            number="(3, 0)",
+        )
+        in out
+    )
     assert "  at       block=(3, 0)" in out
     assert "pl.cdiv(1000, 256)" in out
     assert "  explain  layoutproof explain outputs_covered" in out
@@ -362,32 +373,35 @@ def test_a_kernel_of_types_as_numpy_writes_them(run: Any) -> None:
         (["users_kernels.deep:f"], "there is no module 'users_kernels.deep'"),
         (["nowhere.py:f"], "nowhere.py: No such file"),
         (["users_kernels:cpy"], "users_kernels has no 'cpy'; did you mean 'copy'?"),
-        (["users_kernels:three"], "users_kernels:three is 3, which cannot be called"),
-        (["users_kernels"], "a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not 'users_kernels'"),
+        (["users_kernels:three"], words("traced.not_callable", where="users_kernels", name="three", found=3)),
+        (["users_kernels"], words("traced.function_form", place="users_kernels")),
         ([":f"], "a function is written MODULE:FUNCTION"),
-        (["a b:f"], "'a b' is no module's name and no .py file"),
+        (["a b:f"], words("traced.no_module_name", where="a b")),
         (["users_kernels:copy"], "takes (x, block=256) and was given 0 arguments: missing a required argument: 'x'"),
         (["users_kernels:whole", "--arg", "f32[8]"], "takes () and was given 1 argument: too many positional"),
         (["users_kernels:copy", "--arg", "f32[8]", "--kwarg", "bloc=8"], "unexpected keyword argument 'bloc'"),
-        (["users_kernels:copy", "--arg", "q32[8]"], "unknown element type 'q32'; did you mean 'u32'?"),
+        (
+            ["users_kernels:copy", "--arg", "q32[8]"],
+            words("core.element_type", name="q32", near=words("core.did_you_mean", name="u32")),
+        ),
         (["users_kernels:copy", "--arg", "f32[8,]"], "dimensions are whole numbers separated by commas"),
         (["users_kernels:copy", "--arg", "eight"], "a shape such as bf16[4096,512] or a Python literal; 'eight'"),
         (["users_kernels:copy", "--arg", "1+"], "a Python literal; '1+'"),
-        (["users_kernels:copy", "--kwarg", "block"], "a keyword argument is written name=value, not 'block'"),
+        (["users_kernels:copy", "--kwarg", "block"], words("cli.keyword_argument_form", found="block")),
         (["users_kernels:copy", "--kwarg", "block=f(8)"], "a Python literal; 'f(8)' is none"),
         (["users_kernels:copy", "--target", "v99"], "unknown target 'v99'; known: "),
         (
             ["users_kernels:copy", "--target", "v5e", "--compiler", "new"],
             "a compiler is a version of libtpu, not 'new'",
         ),
-        (["users_kernels:copy", "--compiler", "0.0.42.1"], "--compiler needs --target"),
+        (["users_kernels:copy", "--compiler", "0.0.42.1"], words("cli.compiler_without_target")),
         (["users_kernels:copy", "--property", "covered"], "unknown property of kernels 'covered'"),
         (["users_kernels:copy", "--property", "block_shape", "--arg", "f32[1024,128]"], "give one: "),
         (["users_kernels:raises", "--arg", "f32[8]"], "RuntimeError: no such luck"),
         (["users_kernels:copy", "--arg", "f32[8,8,8]"], "users_kernels.py:"),
         (["users_kernels:copy", "--arg", "'text'"], "AttributeError: 'str' object has no attribute 'shape'"),
         (["program.hlo"], ""),
-        (["program.hlo", "--arg", "f32[8]"], "--arg, --args and --kwarg are for a function"),
+        (["program.hlo", "--arg", "f32[8]"], words("cli.file_with_arguments")),
     ],
 )
 def test_wrong_input(arguments: list[str], said: str, run: Any) -> None:

@@ -16,6 +16,7 @@ from layoutproof.specs.check import Outcome, check_paths, run
 from layoutproof.specs.spec import load, loads
 from layoutproof.specs.spec_model import json_schema, kinds
 from tests.cli.user_code import folder_with_kernels
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +71,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("kernel: wrong", "wrong", "outputs_covered: no program writes outputs[896:1000, 0:128]"),
         ("outputs_covered: wrong", "wrong", "use pl.cdiv(1000, 128) = 8"),
         ("{kernel: wrong, expect: refuted}", "as expected", ""),
-        ("{kernel: mm, expect: refuted}", "wrong", "proved, but refuted was expected"),
+        ("{kernel: mm, expect: refuted}", "wrong", words("specs.verdict_differs", found="proved", expected="refuted")),
         ("{outputs_covered: wrong, expect: refuted, counterexample: {block: [7, 0]}}", "as expected", ""),
         ("{kernel: wrong, expect: refuted, counterexample: {block: [6, 0]}}", "wrong", "block=(7, 0)"),
         ("kernel: hand", "as expected", ""),
@@ -84,7 +85,12 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (
             "kernel: two[2]",
             "error",
-            "users_kernels:two has no call '2'; users_kernels:two makes 2: 0 body, 1 body",
+            words(
+                "specs.unknown_call",
+                function="users_kernels:two",
+                call="2",
+                calls="users_kernels:two makes 2: 0 body, 1 body",
+            ),
         ),
         ("injective: mm", "error", "injective is about layouts, and Pallas calls are kernels"),
         ("kernel: raises", "error", "RuntimeError: no such luck"),
@@ -119,12 +125,15 @@ checks:
         ("mm: 3", "a.yaml:3:7: 'mm': expected a mapping; found 3"),
         ("mm: {args: []}", "'trace' is missing"),
         ("mm: {trace: f}", "'trace': expected MODULE:FUNCTION or FILE.py:FUNCTION; found 'f'"),
-        ('mm: {trace: "a:f", arg: [3]}', "a.yaml:3:22: unknown key 'arg'; did you mean 'args'?"),
+        (
+            'mm: {trace: "a:f", arg: [3]}',
+            "a.yaml:3:22: " + words("specs.unknown_key", key="arg", near=words("core.did_you_mean", name="args")),
+        ),
         ('mm: {trace: "a:f", args: 3}', "'args': expected a list; found 3"),
         ('mm: {trace: "a:f", kwargs: [3]}', "'kwargs': expected a mapping; found [3]"),
         ('mm: {trace: "a:f", assume: [3]}', "'assume': expected text; found 3"),
-        ('"m m": {trace: "a:f"}', "a.yaml:3:3: 'm m' is no name"),
-        ('good: {trace: "a:f"}', "a.yaml:3:3: 'good' is named among the layouts too"),
+        ('"m m": {trace: "a:f"}', "a.yaml:3:3: " + words("specs.kernel_name", name="m m")),
+        ('good: {trace: "a:f"}', "a.yaml:3:3: " + words("specs.kernel_name_taken", name="good")),
     ],
 )
 def test_mistakes_in_the_section(section: str, said: str) -> None:
@@ -138,7 +147,9 @@ def test_an_unknown_name_lists_the_known() -> None:
     """Names of calls and of layouts are looked up together."""
     text = 'source: here\nkernels:\n  matmul: {trace: "a:f"}\nchecks:\n  - kernel: matmil\n  - kernel: nobody[1]\n'
     checks, errors = loads(text, "a.yaml")
-    assert [error.problem for error in errors] == ["unknown layout 'matmil'; did you mean 'matmul'?"]
+    assert [error.problem for error in errors] == [
+        words("specs.unknown_layout", name="matmil", near=words("core.did_you_mean", name="matmul"))
+    ]
     assert [run(check).status for check in checks] == ["error"]
 
 

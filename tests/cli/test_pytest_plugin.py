@@ -14,6 +14,7 @@ import pytest
 import layoutproof
 from layoutproof.pallas.judge import kernel_target
 from tests.cli.user_code import folder_with_kernels
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +80,16 @@ def test_wrong_calls_fail_their_tests(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert all(f"FAILED test_suite.py::test_{name}" in done.stdout for name in ("wrong", "wrong_in_a_fixture"))
     assert "FAILED test_suite.py::test_right" not in done.stdout
-    assert "no program writes outputs[768:1000, 0:128] (block (3, 0))" in done.stdout
+    assert (
+        words(
+            "pallas.outputs_covered_unwritten",
+            operand="outputs",
+            parts="768:1000, 0:128",
+            kind="block",
+            number="(3, 0)",
+        )
+        in done.stdout
+    )
     assert "4 Pallas calls in 4 tests: 1 proved, 2 refuted, 1 unknown" in done.stdout
     assert "unknown  " in done.stdout
     assert "manual DMA" in done.stdout
@@ -188,8 +198,8 @@ def test_each_test_that_runs_a_call_answers_for_it(tmp_path: Path) -> None:
             "test_expected", "test_right", "test_lowered[0]", "test_lowered[1]",
         }  # fmt: skip
         assert "2 Pallas calls in 11 tests: 1 proved, 1 refuted, 0 unknown" in done.stdout
-        assert "the mark expects outputs_covered to be refuted, and it is not" in done.stdout
-        assert "the mark layoutproof takes expect=.., assume=.. and same_as=.., not expected" in done.stdout
+        assert words("cli.mark_not_refuted", property="outputs_covered") in done.stdout
+        assert words("cli.mark_keywords", found="expected") in done.stdout
         assert "did you mean 'outputs_covered'" in done.stdout
         itself = done.stdout[done.stdout.index("test_fails ___") :]
         assert "its own" in itself
@@ -242,7 +252,7 @@ def test_tables_are_assumed_by_a_mark_and_unknowns_are_accepted_by_a_baseline(tm
     found = {name: word for word, name in re.findall(r"(?m)^([A-Z]+) test_suite\.py::(\S+)", done.stdout)}
     assert found["test_assumed"] == found["test_open"] == "PASSED", done.stdout
     assert found["test_no_such_table"] == "FAILED"
-    assert "the assumption '0 <= nowhere < 4' is about no table; the calls have prefetch0" in done.stdout
+    assert words("kernel.assumption_no_table", text="0 <= nowhere < 4", have="the calls have prefetch0") in done.stdout
     argument = ["users_kernels:table", "--args", "s32[4], f32[32,128]", "--write-baseline", "known.json"]
     written = subprocess.run(
         [sys.executable, "-m", "layoutproof", "kernels", *argument],
@@ -258,7 +268,7 @@ def test_tables_are_assumed_by_a_mark_and_unknowns_are_accepted_by_a_baseline(tm
     assert outcomes(open_.stdout) == {"failed": 1}
     few = suite(tmp_path, "--layoutproof", "--layoutproof-least-proved", "50%", *alone, source=TABLES)
     assert (few.returncode, outcomes(few.stdout)) == (1, {"passed": 1})
-    assert "0 of 1 calls are proved, less than --layoutproof-least-proved 50%" in few.stdout
+    assert words("cli.proved_too_few", proved=0, calls=1, least=50) in few.stdout
     enough = ("-k", "test_open or test_assumed and not too", "--layoutproof-least-proved", "50%")
     assert suite(tmp_path, "--layoutproof", *enough, source=TABLES).returncode == 0
 
@@ -292,9 +302,9 @@ def test_nothing_is_imported_that_is_not_needed(
     ("options", "said"),
     [
         (("--layoutproof", "--layoutproof-target", "v99"), "unknown target 'v99'; known: "),
-        (("--layoutproof-target", "v5e"), "--layoutproof-target needs --layoutproof"),
-        (("--layoutproof-least-proved", "50%"), "--layoutproof-least-proved needs --layoutproof"),
-        (("--layoutproof", "--layoutproof-least-proved", "half"), "is a share such as 90%, not 'half'"),
+        (("--layoutproof-target", "v5e"), words("cli.pytest_option_without_layoutproof", option="target")),
+        (("--layoutproof-least-proved", "50%"), words("cli.pytest_option_without_layoutproof", option="least-proved")),
+        (("--layoutproof", "--layoutproof-least-proved", "half"), words("cli.least_proved_form", found="half")),
         (("--layoutproof", "--layoutproof-baseline", "none.json"), "none.json"),
         (("--layoutproof-specs", "nowhere"), "nowhere: no such file or folder"),
     ],
@@ -327,7 +337,7 @@ def test_claims_of_spec_files_are_tests(tmp_path: Path) -> None:
     assert outcomes(done.stdout) == {"failed": 3, "passed": 2}, done.stdout + done.stderr
     assert "refuted  injective  the overlap   a.yaml:7:5" in done.stdout
     assert "(0, 4) and (1, 0) are both stored at offset 4" in done.stdout
-    assert "unknown key 'injectve'; did you mean 'injective'?" in done.stdout
+    assert words("specs.unknown_key", key="injectve", near=words("core.did_you_mean", name="injective")) in done.stdout
     assert "FAILED a.yaml::covers:" in done.stdout
     chosen = suite(tmp_path, "--layoutproof-specs", "a.yaml", "-k", "good", source="def test_a(): pass\n")
     assert outcomes(chosen.stdout) == {"passed": 1}
@@ -406,8 +416,8 @@ def test_values_are_compared_with_a_reference(tmp_path: Path) -> None:
     }, done.stdout  # fmt: skip
     assert "refuted   scaled = reference" in done.stdout
     assert "512 of 512 elements differ" in done.stdout
-    assert "traced no function with a Pallas call, so nothing is compared" in done.stdout
-    assert "same_as of the mark layoutproof is a function, or its place MODULE:FUNCTION, not 3" in done.stdout
+    assert words("cli.mark_compares_nothing") in done.stdout
+    assert words("cli.mark_same_as", found=3) in done.stdout
     assert "same: an order of data" in done.stdout
     counted = "3 proved, 0 sampled, 3 refuted, 1 unknown"
     assert f"7 functions compared with a reference, over the reals: {counted}" in done.stdout

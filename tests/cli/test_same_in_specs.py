@@ -16,6 +16,7 @@ from layoutproof.cli.documents import adapter
 from layoutproof.specs.check import Outcome, run
 from layoutproof.specs.spec import loads
 from layoutproof.specs.spec_model import json_schema
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -107,20 +108,23 @@ def one(check: str) -> Outcome:
         ("{same: scaled, as: thrice}", "wrong", "refuted", "512 of 512 elements differ"),
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 512}}", "as expected", "refuted", ""),
         ("{same: scaled, as: thrice, expect: refuted, figures: {different: 511}}", "wrong", "refuted", "not 511"),
-        ("{same: scaled, as: plain, expect: refuted}", "wrong", "sampled", "sampled, but refuted was expected"),
+        (
+            "{same: scaled, as: plain, expect: refuted}", "wrong", "sampled",
+            words("specs.verdict_differs", found="sampled", expected="refuted"),
+        ),
         ("{same: scaled, as: sorted}", "unknown", "unknown", "output rests on sort (users_values.py:22)"),
         ("{same: scaled, as: sorted, expect: unknown, reason: order}", "as expected", "unknown", ""),
         ("{same: scaled, as: bare}", "unknown", "unknown", "compared with itself"),
         ('{same: bare, as: plain, inputs: "users_values.py:arguments"}', "as expected", "sampled", ""),
         ("{stable: softmax}", "as expected", "sampled", ""),
         ("{stable: open}", "unknown", "unknown", "nothing shows that the exponent is at most 0"),
-        ("{stable: scaled}", "unknown", "unknown", "no exponential; there is nothing to prove"),
+        ("{stable: scaled}", "unknown", "unknown", words("specs.no_exponential")),
         ("{stable: sorted}", "unknown", "unknown", "an order of data"),
         ("{sums_at_least: softmax, dtype: float32}", "as expected", "sampled", ""),
         ("{sums_at_least: narrow, dtype: float32}", "wrong", "refuted", "is kept in bfloat16, and float32 is demanded"),
         ("{sums_at_least: narrow, dtype: bfloat16}", "as expected", "sampled", ""),
         ("{sums_at_least: softmax, dtype: float64}", "wrong", "refuted", "is kept in float32"),
-        ("{sums_at_least: scaled, dtype: float32}", "unknown", "unknown", "no sum; there is nothing to prove"),
+        ("{sums_at_least: scaled, dtype: float32}", "unknown", "unknown", words("specs.no_sum")),
         ('{same: product, as: products, args: "f32[M,K], f32[K,N]"}', "as expected", "proved", ""),
         ('{same: product, as: products, args: ["f32[M,8]"], where: ["M > 8"]}', "error", "error", "missing 1 required"),
         ('{same: product, as: products, args: ["f32[M,8]", "f32[8,N]"], where: ["M > 8"]}',
@@ -149,14 +153,17 @@ def test_claims_about_values(check: str, status: str, found: str, because: str, 
     [
         ("{same: scaled, as: nobody}", "a.yaml:18:24: unknown function 'nobody'; named are scaled, bare"),
         ("{same: scores, as: plain}", "a.yaml:18:12: unknown function 'scores'"),
-        ("{same: 'scaled[0]', as: plain}", "unknown function 'scaled[0]'; did you mean 'scaled'?"),
+        (
+            "{same: 'scaled[0]', as: plain}",
+            words("specs.unknown_function", name="scaled[0]", near=words("core.did_you_mean", name="scaled")),
+        ),
         ("{stable: nobody}", "unknown function 'nobody'"),
         ("{sums_at_least: softmax}", "'dtype' is missing"),
         ("{sums_at_least: softmax, dtype: int8}", "'dtype'"),
         ("{same: scaled}", "'as' is missing"),
-        ("{same: scaled, as: wide}", "scaled and wide are compared on the same arguments, and each states others"),
+        ("{same: scaled, as: wide}", words("specs.arguments_differ", function="scaled", reference="wide")),
         ("{same: scaled, as: plain, points: 0}", "'points'"),
-        ("{same: scaled, as: plain, expect: sampled, reason: x}", "what is sampled has no reason"),
+        ("{same: scaled, as: plain, expect: sampled, reason: x}", words("specs.reason_of_sampled")),
         ("{same: scaled, as: plain, expect: proved}", "'expect'"),
         ("{same: scaled, as: plain, injective: scores}", "are two checks"),
     ],

@@ -878,7 +878,7 @@ REPAIRS = [
         "body_in_bounds",
         Said(
             "pallas.fix_shift",
-            which=Said("pallas.start", which="start", dimension=0, name="args[0]"),
+            which=Said("pallas.first_element", which="start", dimension=0, name="args[0]"),
             new="pl.program_id(0) * 8",
             said="pl.program_id(0) * 8 + 8",
             by=8,
@@ -902,7 +902,7 @@ REPAIRS = [
         "body_in_bounds",
         Said(
             "pallas.fix_remainder",
-            which=Said("pallas.start", which="index", dimension=0, name="scratch[0]"),
+            which=Said("pallas.first_element", which="index", dimension=0, name="scratch[0]"),
             by=2,
             said="3",
         ),
@@ -915,7 +915,7 @@ REPAIRS = [
         "body_in_bounds",
         Said(
             "pallas.fix_clamp",
-            which=Said("pallas.start", which="start", dimension=0, name="args[1]"),
+            which=Said("pallas.first_element", which="start", dimension=0, name="args[1]"),
             ends="at most 24",
             call=": jnp.minimum(prefetch0[pl.program_id(0)], 24)",
         ),
@@ -1013,7 +1013,7 @@ REPAIRS = [
     Repair(
         "sign",
         "body_in_bounds",
-        Said("pallas.fix_mod", which=Said("pallas.start", which="start", dimension=0, name="args[0]")),
+        Said("pallas.fix_mod", which=Said("pallas.first_element", which="start", dimension=0, name="args[0]")),
         _sign,
         (X,),
         np.roll(X, 8, axis=0),
@@ -1025,7 +1025,7 @@ REPAIRS = [
             "pallas.fix_take",
             by=8,
             off="off",
-            which=Said("pallas.start", which="start", dimension=0, name="args[0]"),
+            which=Said("pallas.first_element", which="start", dimension=0, name="args[0]"),
             large="large",
         ),
         _two_behind,

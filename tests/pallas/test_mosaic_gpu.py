@@ -178,7 +178,7 @@ def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
     words = {
         "a leader": Said("bodies.cluster_leader"),
         "two axes": Said("bodies.cluster_axes", axes=2),
-        "reduction": Said("bodies.combines"),
+        "reduction": Said("bodies.copy_combines"),
     }
     assert result.exit_code == 3
     assert any(words[what].of(f.reason) for f in result.findings if f.question == "dma_order")

@@ -106,7 +106,7 @@ def test_programs_without_kernels() -> None:
 
 @pytest.mark.parametrize("text", ["", "hello", "{}", "def f(): pass\n", "\x00\xff" * 100])
 def test_texts_that_are_no_program(text: str) -> None:
-    with raises(LayoutError, Said("mosaic.no_text")) as error:
+    with raises(LayoutError, Said("mosaic.no_module_text")) as error:
         kernels_in_hlo(text, "notes.txt")
     assert (error.value.file, error.value.line) == ("notes.txt", 1)
 
@@ -126,10 +126,10 @@ CONFIGS = {
         Said("mosaic.module"),
     ),
     "half a module": (config(MODULE[: len(MODULE) // 2]), Said("mosaic.module")),
-    "a new field": (config(colour="red"), Said("mosaic.config_has", name="colour")),
-    "a new field inside": (config(custom={"swizzle": 3}), Said("mosaic.config_has", name="swizzle")),
-    "flags": (config(flag_configs=[{"flag_type": "x", "value": {}}]), Said("mosaic.config_has", name="flag_configs")),
-    "SparseCore": (config(device_type="DEVICE_TYPE_SPARSECORE"), Said("mosaic.config_has", name="device_type")),
+    "a new field": (config(colour="red"), Said("mosaic.config_key", name="colour")),
+    "a new field inside": (config(custom={"swizzle": 3}), Said("mosaic.config_key", name="swizzle")),
+    "flags": (config(flag_configs=[{"flag_type": "x", "value": {}}]), Said("mosaic.config_key", name="flag_configs")),
+    "SparseCore": (config(device_type="DEVICE_TYPE_SPARSECORE"), Said("mosaic.config_key", name="device_type")),
     "colours": (
         config(custom={"input_memory_space_colors": [{"operand_index": 0, "color": 1}]}),
         Said("mosaic.whole_array", name="input_memory_space_colors", where="VMEM"),
@@ -180,7 +180,7 @@ MODULES = {
     "tables": (
         "scalar_prefetch = 0",
         "scalar_prefetch = 1",
-        Said("mosaic.table", number=0, ours="f32[32,128]", theirs="f32[8,128]"),
+        Said("mosaic.table_type", number=0, ours="f32[32,128]", theirs="f32[8,128]"),
     ),
     "fewer": (
         "scalar_prefetch = 0",
@@ -257,7 +257,7 @@ def test_kernels_for_gpu_are_said() -> None:
     text = call_line("{}").replace("@tpu_custom_call", "@__gpu$xla.gpu.triton").replace('kernel_name = "copy"', "x")
     found = only(text)
     assert isinstance(found, Unmodelled)
-    assert Said("mosaic.gpu").of(found.reason)
+    assert Said("mosaic.gpu_kernel").of(found.reason)
     hlo = (
         "HloModule m, entry_computation_layout={(f32[8])->f32[8]}\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n"
         '  ROOT k = f32[8]{0} custom-call(x), custom_call_target="mosaic_gpu_v2", backend_config={}\n}\n'

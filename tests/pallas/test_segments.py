@@ -133,7 +133,7 @@ def test_nothing_is_named_that_may_be_written_or_is_not_there(
 
     assert "no program writes" not in reason(array, block, index, entries)
     twin = reason("f32[16]", [8], "(i) -> (t[i])", 4)
-    assert Said("pallas.tables", tables="t", what="assume 't is onto' and it is proved").of(twin)
+    assert Said("pallas.tables_hold", tables="t", what="assume 't is onto' and it is proved").of(twin)
     assert Said(
         "pallas.segment_empty",
         rows=Said("pallas.rows_unwritten", operand="o", rows="8:16"),

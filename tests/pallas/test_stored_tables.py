@@ -85,7 +85,7 @@ RANGE = ("0 <= prefetch0 < 6",)
 )
 def test_a_range_holds_where_every_store_keeps_it(store: Callable[[Any], None], verdict: Verdict) -> None:
     (traced,) = lp.kernels(call(store), TABLE, BLOCKS, assume=RANGE).calls
-    says(traced.findings, verdict)
+    assert told(traced.findings) is verdict
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,17 @@ def test_the_lowered_text_says_the_same() -> None:
     calls = [one for store, _ in stores for one in calls_in(lowered((call(store), (TABLE, BLOCKS))), "call.mlir")]
     for (_, verdict), kernel in zip(stores, kernels_of_calls(calls), strict=True):
         assert isinstance(kernel, Kernel)
-        says(judge(with_assumptions(kernel, RANGE, strict=False)), verdict)
+        assert told(judge(with_assumptions(kernel, RANGE, strict=False))) is verdict
 
 
-def says(findings: Sequence[Finding], verdict: Verdict) -> None:
+def told(findings: Sequence[Finding]) -> Verdict:
+    """What is said of a range that stores may leave: the verdict, whose reason names the stores and the range."""
     errors = [f for f in findings if f.severity == "error" and f.verdict is not PROVED]
-    assert {f.question for f in errors} == (set() if verdict is PROVED else {"blocks_in_bounds"})
+    assert {f.question for f in errors} <= {"blocks_in_bounds"}
     for finding in errors:
-        assert finding.verdict is UNKNOWN
         assert Said("pallas.stores_to_it").of(finding.reason)
         assert "'0 <= prefetch0 < 6'" in finding.reason or finding.reason.startswith("refuted if prefetch0 can be ")
+    return min((f.verdict for f in errors), default=PROVED)
 
 
 def test_that_no_number_stands_twice_is_kept_by_no_store() -> None:

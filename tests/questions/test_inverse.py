@@ -14,6 +14,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.core.errors import BudgetExceeded
 from tests.questions import places_at_random
+from tests.said import Said, raises
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,8 @@ def test_collisions_and_replicas() -> None:
     """Several elements at one place collide; replicas of one element are told apart."""
     found = lp.inverse("f32[3,5] strides (4,1)").at(offset=4)
     assert [held.index for held in found.elements] == [(0, 4), (1, 0)]
-    assert (found.what, found.count, found.reason) == ("elements", 2, "they collide at this place")
+    assert (found.what, found.count) == ("elements", 2)
+    assert Said("questions.place_shared").of(found.reason)
     found = lp.inverse(FIG2).at(lane=5, reg=1)
     assert [(held.index, held.replica) for held in found.elements] == [
         ((1, 3), (0,)),
@@ -124,7 +126,8 @@ def test_a_byte_that_elements_share() -> None:
     assert [held.index for held in backwards.at(byte=0).elements] == [(0, 0), (0, 1)]
     assert [held.index for held in backwards.at(byte=0, bit=4).elements] == [(0, 1)]
     half = backwards.at(byte=4)
-    assert (half.what, half.reason) == ("element", "the rest of this byte is padding")
+    assert half.what == "element"
+    assert Said("questions.byte_rest", what="padding").of(half.reason)
 
 
 def test_all_are_counted_and_some_are_listed() -> None:
@@ -145,21 +148,56 @@ def test_over_budget_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("layout", "place", "message"),
     [
-        (SCORES, {"ofset": 3}, "did you mean 'offset'"),
-        (SCORES, {}, "say where"),
-        (SCORES, {"offset": 3, "byte": 12}, "a place by itself"),
-        (SCORES, {"bit": 3}, "byte=68 bit=4"),
-        (SCORES, {"byte": 3, "bit": 8}, "0 to 7"),
-        (SCORES, {"offset": 1.5}, "whole number"),
-        (SCORES, {"offset": True}, "whole number"),
-        (FIG2, {"byte": 3}, "says nothing of bytes"),
-        (FIG2, {"lan": 3}, "did you mean 'lane'"),
-        ("f32[N]{0}", {"offset": 3}, "no value before run time"),
+        (
+            SCORES,
+            {"ofset": 3},
+            Said(
+                "core.unknown_name",
+                what="coordinate",
+                word="ofset",
+                rest=Said("core.did_you_mean", name="offset", known="offset, byte, bit, p0, p1, p2, p3"),
+            ),
+        ),
+        (
+            SCORES,
+            {},
+            Said(
+                "questions.inverse_no_place",
+                example="offset",
+                layout="f32[3,5]{1,0:T(2,2)}",
+                coordinates="offset, byte, bit, p0, p1, p2, p3",
+            ),
+        ),
+        (SCORES, {"offset": 3, "byte": 12}, Said("questions.inverse_place_alone", name="offset")),
+        (SCORES, {"bit": 3}, Said("questions.inverse_bit")),
+        (SCORES, {"byte": 3, "bit": 8}, Said("questions.inverse_bit")),
+        (SCORES, {"offset": 1.5}, Said("questions.inverse_coordinate", name="offset", found="1.5")),
+        (SCORES, {"offset": True}, Said("questions.inverse_coordinate", name="offset", found=True)),
+        (
+            FIG2,
+            {"byte": 3},
+            Said(
+                "questions.inverse_no_bytes",
+                layout="S[(8,2,4,2):(4@lane,1@warp,1@lane,1@reg)] + R[2:4@warp] + 5@warp on (8,16)",
+                coordinates="lane, warp, reg",
+            ),
+        ),
+        (
+            FIG2,
+            {"lan": 3},
+            Said(
+                "core.unknown_name",
+                what="coordinate",
+                word="lan",
+                rest=Said("core.did_you_mean", name="lane", known="lane, warp, reg"),
+            ),
+        ),
+        ("f32[N]{0}", {"offset": 3}, Said("questions.inverse_without_value", layout="f32[N]{0}", size="N")),
     ],
 )
-def test_bad_places(layout: str, place: dict[str, int], message: str) -> None:
+def test_bad_places(layout: str, place: dict[str, int], message: Said) -> None:
     """A place that there is not is a LayoutError."""
-    with pytest.raises(lp.LayoutError, match=message):
+    with raises(lp.LayoutError, message):
         lp.inverse(layout).at(place)
 
 
@@ -223,14 +261,17 @@ def test_formula_for_any_tile() -> None:
 @pytest.mark.parametrize(
     ("layout", "reason"),
     [
-        ("f32[3,5] strides (4,1)", "do not tell i digit by digit"),
-        ("S[(8,64):(64,1)] swizzle (3,3,3) on (8,64)", "no exclusive or"),
-        ("f32[0,5]{1,0}", "has no elements"),
+        ("f32[3,5] strides (4,1)", Said("questions.formula_digits", dimension="i")),
+        (
+            "S[(8,64):(64,1)] swizzle (3,3,3) on (8,64)",
+            Said("questions.formula_undecided", reason="digits have no exclusive or"),
+        ),
+        ("f32[0,5]{1,0}", Said("questions.formula_of_no_element")),
     ],
 )
-def test_without_a_formula(layout: str, reason: str) -> None:
+def test_without_a_formula(layout: str, reason: Said) -> None:
     """Where there is none the reason is given, and nothing is guessed."""
-    with pytest.raises(lp.Undecided, match=reason):
+    with raises(lp.Undecided, reason):
         lp.inverse(layout).formula()
 
 

@@ -14,6 +14,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 from layoutproof.kernel.kernel_elements import unwritten
+from tests.said import Said, raises
 
 EIGHT_BY_SIX = (
     [[0, 0, 0, 1, 1, 1]] * 2 + [[10] * 3 + [11] * 3] * 2 + [[20] * 3 + [21] * 3] * 2 + [[30] * 3 + [31] * 3] * 2
@@ -110,7 +111,10 @@ def test_an_operand_of_a_kernel() -> None:
     }
     assert lp.program_ids(kernel).tolist() == [0, 0, 1, 1]
     assert lp.program_ids(kernel, "x").tolist() == [1, 1, 0, 0]
-    with pytest.raises(lp.LayoutError, match="no operand 'y' with blocks; its operands are x, o"):
+    with raises(
+        lp.LayoutError,
+        Said("questions.operand_meant", kernel="kernel", found="no operand 'y' with blocks", known="x, o"),
+    ):
         lp.program_ids(kernel, "y")
 
 

@@ -19,6 +19,7 @@ from layoutproof.specs import report
 from layoutproof.specs.check import _FACTS, Outcome, check_paths, exit_code, find, run
 from layoutproof.specs.spec import Check, loads
 from layoutproof.specs.spec_model import FACTS
+from tests.said import Said, raises, says
 
 HEAD = """\
 source: https://openxla.org/xla/tiled_layout
@@ -77,27 +78,39 @@ def test_as_expected(check: str) -> None:
 
 NOT_AS_EXPECTED = {
     "injective: overlap": (1, "refuted", "(0, 4) and (1, 0) are both stored at offset 4"),
-    "injective: scores\n    expect: refuted": (1, "proved", "proved, but refuted was expected"),
-    "injective: scores\n    expect: unknown\n    reason: hard": (1, "proved", "proved, but unknown was expected"),
+    "injective: scores\n    expect: refuted": (
+        1,
+        "proved",
+        Said("specs.verdict_differs", found="proved", expected="refuted"),
+    ),
+    "injective: scores\n    expect: unknown\n    reason: hard": (
+        1,
+        "proved",
+        Said("specs.verdict_differs", found="proved", expected="unknown"),
+    ),
     "injective: overlap\n    expect: unknown\n    reason: hard": (
         1,
         "refuted",
-        "refuted, but unknown was expected; (0, 4) and (1, 0) are both stored at offset 4",
+        Said(
+            "specs.verdict_differs_since",
+            surprise=Said("specs.verdict_differs", found="refuted", expected="unknown"),
+            reason="(0, 4) and (1, 0) are both stored at offset 4",
+        ),
     ),
     "injective: overlap\n    expect: refuted\n    counterexample: {first: [0, 4], second: [1, 1]}": (
         1,
         "refuted",
-        "the smallest counterexample is first=(0, 4) second=(1, 0), not first=(0, 4) second=(1, 1)",
+        Said("specs.counterexample_differs", found="first=(0, 4) second=(1, 0)", expected="first=(0, 4) second=(1, 1)"),
     ),
     "injective: overlap\n    expect: refuted\n    counterexample: {first: [0, 4]}": (
         1,
         "refuted",
-        "the smallest counterexample is first=(0, 4) second=(1, 0), not first=(0, 4)",
+        Said("specs.counterexample_differs", found="first=(0, 4) second=(1, 0)", expected="first=(0, 4)"),
     ),
     "injective: overlap\n    expect: refuted\n    reason: offset 5": (
         1,
         "refuted",
-        "the reason is '(0, 4) and (1, 0) are both stored at offset 4', and 'offset 5' is not in it",
+        Said("specs.reason_differs", found="(0, 4) and (1, 0) are both stored at offset 4", expected="offset 5"),
     ),
     "padding: scores\n    at_most: 37%": (
         1,
@@ -112,8 +125,12 @@ NOT_AS_EXPECTED = {
     "padding: scores\n    figures: {byte: 96}": (
         2,
         "error",
-        "padding has no figure 'byte' here; it has elements, padded_elements, padding_elements, unpadded_bytes, bytes, "
-        "per_dimension",
+        Said(
+            "specs.unknown_figure",
+            kind="padding",
+            name="byte",
+            known="elements, padded_elements, padding_elements, unpadded_bytes, bytes, per_dimension",
+        ),
     ),
     "injective: 'f32[3,5]{1}'": (
         2,
@@ -123,55 +140,101 @@ NOT_AS_EXPECTED = {
     "injective: {stridd: x}": (
         2,
         "error",
-        "unknown layout language or operator 'stridd'; did you mean 'strided'? ",
+        Said(
+            "core.unknown_name",
+            what="layout language or operator",
+            word="stridd",
+            rest=Said("core.did_you_mean", name="strided"),
+        ),
     ),
     "padding: scores\n    at_most: lots": (2, "error", "at_most is a share such as '2%' or a factor such as '1.02x'"),
     "injective: scores\n    where: N == 1": (2, "error", "the condition speaks of N, but the layouts have no size"),
-    "locate: scores\n    index: [2, 3]\n    is: {offset: 16}": (1, "wrong", "(2, 3) is at offset 17, not at offset 16"),
-    "locate: scores\n    index: [2, 3]\n    is: {bit: 17}": (1, "wrong", "(2, 3) is at offset 17, not at bit 17"),
+    "locate: scores\n    index: [2, 3]\n    is: {offset: 16}": (
+        1,
+        "wrong",
+        Said("specs.place_differs", index="(2, 3)", found="offset 17", expected="offset 16"),
+    ),
+    "locate: scores\n    index: [2, 3]\n    is: {bit: 17}": (
+        1,
+        "wrong",
+        Said("specs.place_differs", index="(2, 3)", found="offset 17", expected="bit 17"),
+    ),
     "locate: scores\n    index: [2, 3]\n    is: [{offset: 17}, {offset: 18}]": (
         1,
         "wrong",
-        "(2, 3) is at offset 17, not at offset 17 and offset 18",
+        Said("specs.place_differs", index="(2, 3)", found="offset 17", expected="offset 17 and offset 18"),
     ),
-    "locate: scores\n    index: [3, 3]\n    is: {offset: 17}": (2, "error", "index 3 of dimension 0"),
+    "locate: scores\n    index: [3, 3]\n    is: {offset: 17}": (
+        2,
+        "error",
+        Said("questions.index_outside", index=3, dimension=0, name="i", last=2, layout="f32[3,5]{1,0:T(2,2)}"),
+    ),
     "table: scores\n    is: [[0, 1, 4, 5, 8], [2, 3, 6, 7, 10], [12, 13, 16, 17, 21]]": (
         1,
         "wrong",
-        "at index (2, 4) the table has 20, not 21",
+        Said("specs.table_differs", index="(2, 4)", found="20", expected="21"),
     ),
     "table: scores\n    is: [[0, 1, 4, 5], [2, 3, 6, 7, 10], [12, 13, 16, 17, 20]]": (
         1,
         "wrong",
-        "at index (0,) the table has [0, 1, 4, 5, 8], not [0, 1, 4, 5]",
+        Said("specs.table_differs", index="(0,)", found="[0, 1, 4, 5, 8]", expected="[0, 1, 4, 5]"),
     ),
-    "prints: f32[3, 5]\n    is: 'f32[3,5]{0,1}'": (1, "wrong", "it is printed f32[3,5]{1,0}, not f32[3,5]{0,1}"),
-    "invalid: f32[3, 5]": (1, "wrong", "it is valid, and means f32[3,5]{1,0}"),
+    "prints: f32[3, 5]\n    is: 'f32[3,5]{0,1}'": (
+        1,
+        "wrong",
+        Said("specs.text_differs", found="f32[3,5]{1,0}", expected="f32[3,5]{0,1}"),
+    ),
+    "invalid: f32[3, 5]": (1, "wrong", Said("specs.layout_valid", layout="f32[3,5]{1,0}")),
     "invalid: 'f32[3,5]{1}'\n    error: has 3": (
         1,
         "wrong",
-        "the error is 'minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions', and 'has 3' is not in it",
+        Said(
+            "specs.error_differs",
+            found="minor_to_major {1} has 1 entry but f32[3,5] has 2 dimensions",
+            expected="has 3",
+        ),
     ),
     "tpu_default: f32[1000,5]\n    target: v5e\n    is: 'f32[1000,5]{1,0:T(8,128)}'": (
         1,
         "wrong",
-        "on v5e the default is f32[1000,5]{0,1:T(8,128)}, not f32[1000,5]{1,0:T(8,128)}",
+        Said(
+            "specs.default_differs",
+            target="v5e",
+            found="f32[1000,5]{0,1:T(8,128)}",
+            expected="f32[1000,5]{1,0:T(8,128)}",
+        ),
     ),
-    "tpu_default: f32[1000,5]\n    target: v5x\n    is: x": (2, "error", "unknown TPU generation 'v5x'"),
-    "sizes: scores\n    is: {definition: 95}": (1, "wrong", "definition says 96, not 95"),
+    "tpu_default: f32[1000,5]\n    target: v5x\n    is: x": (
+        2,
+        "error",
+        Said("core.unknown_name", what="TPU generation", word="v5x", rest=Said("core.did_you_mean", name="v5p")),
+    ),
+    "sizes: scores\n    is: {definition: 95}": (
+        1,
+        "wrong",
+        Said("specs.size_differs", tool="definition", found=96, expected=95),
+    ),
     "sizes: scores\n    is: {definitoin: 96}": (
         2,
         "error",
-        "no tool called 'definitoin' gives a size; known: definition",
+        Said("specs.unknown_tool", name="definitoin"),
     ),
-    "sizes: overlap\n    is: {definition: 96}": (2, "error", "is not an XLA array"),
+    "sizes: overlap\n    is: {definition: 96}": (
+        2,
+        "error",
+        Said("specs.sizes_not_xla", layout="f32[3,5] strides (4,1)"),
+    ),
     "covers: overlap\n    engine: bits": (3, "unknown", "bits"),
     "covers: overlap\n    engine: bits\n    expect: refuted": (
         3,
         "unknown",
-        "unknown, but refuted was expected; ",
+        Said("specs.verdict_differs", found="unknown", expected="refuted"),
     ),
-    "covers: overlap\n    engine: bits\n    expect: unknown\n    reason: zzz": (3, "unknown", "and 'zzz' is not"),
+    "covers: overlap\n    engine: bits\n    expect: unknown\n    reason: zzz": (
+        3,
+        "unknown",
+        Said("specs.reason_differs", expected="zzz"),
+    ),
     "injective: f32[0]": (3, "unknown", "vacuous: the array has no elements"),
 }
 
@@ -182,7 +245,7 @@ def test_not_as_expected(check: str) -> None:
     code, found, because = NOT_AS_EXPECTED[check]
     outcome = outcome_of(check)
     assert (exit_code([outcome]), outcome.found) == (code, found)
-    assert because in outcome.finding.reason
+    assert says(because, outcome.finding.reason)
     assert outcome.finding.place == "a.yaml:6:5"
 
 
@@ -196,7 +259,7 @@ def test_our_own_failure_is_an_outcome_that_says_so() -> None:
     broken = Check("a.yaml", 1, 1, "locate", ("x",), ("f32[3]{0}",), fact={})
     outcome = run(broken)
     assert (outcome.status, outcome.found) == ("error", "error")
-    assert outcome.finding.reason == "this is a bug in layoutproof, please report it: KeyError: 'is'"
+    assert Said("specs.internal_error", kind="KeyError", error="'is'").of(outcome.finding.reason)
 
 
 def test_wrong_before_bad_input_before_unknown() -> None:
@@ -269,17 +332,18 @@ def test_an_interrupt_leaves_what_is_done(tmp_path: Path) -> None:
     assert [o.finding.place for o in part[:-1]] == [o.finding.place for o in whole[:32]]
     assert part[-1].status == "interrupted"
     assert exit_code(part) == 130
-    assert "interrupted after 32 of 74 checks, so this is a part" in report.text(part)
+    assert Said("specs.run_interrupted", done=32, checks=74).of(part[-1].finding.reason)
+    assert f"interrupted {part[-1].finding.reason}" in report.text(part)
     assert report.as_findings(part).partial
 
 
 def test_nothing_asked_is_nothing_proved(tmp_path: Path) -> None:
     """No file, no folder and no path are errors, never success."""
-    with pytest.raises(LayoutError, match=r"no \*\.yaml or \*\.yml file in this folder"):
+    with raises(LayoutError, Said("specs.no_spec_file", folder=str(tmp_path))):
         check_paths([tmp_path])
     with pytest.raises(LayoutError, match="nowhere: no such file or folder"):
         check_paths([tmp_path / "nowhere"])
-    with pytest.raises(LayoutError, match="there is nothing to prove"):
+    with raises(LayoutError, Said("specs.no_check_found", paths="no path")):
         check_paths([])
 
 
@@ -322,7 +386,8 @@ def test_a_verdict_that_was_expected_is_not_the_headline() -> None:
 
 def test_the_text_ends_with_a_line_that_counts(tmp_path: Path) -> None:
     """Only what is not as expected is shown, the gravest last, then the sum."""
-    shown = report.text(check_paths([spec_folder(tmp_path)]))
+    outcomes = check_paths([spec_folder(tmp_path)])
+    shown = report.text(outcomes)
     files, *others, last = shown.split("\n\n")
     assert re.sub(r"\d+\.\d m?s", "TIME", files).replace(f"{tmp_path}/", "").splitlines() == [
         "a.yaml   70 claims as stated: 70 proved; TIME",
@@ -332,7 +397,10 @@ def test_the_text_ends_with_a_line_that_counts(tmp_path: Path) -> None:
     heads = [block.split()[0] for block in others]
     assert heads == ["unknown", "refuted", "error", "error"]
     assert last == "70 of 72 claims as stated: 70 proved; 1 NOT as stated; 1 UNKNOWN; 2 NOT readable; in 3 files"
-    assert "unknown key 'injectve'; did you mean 'injective'?" in shown
+    (unread,) = (o for o in outcomes if o.finding.place.endswith("c.yml:7:5"))
+    nearest = Said("core.did_you_mean", name="injective")
+    assert Said("specs.unknown_key", key="injectve", near=nearest).of(unread.finding.reason)
+    assert unread.finding.reason in shown
 
 
 def test_the_sum_tells_the_expected_from_the_rest() -> None:

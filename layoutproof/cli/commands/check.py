@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     also_option,
     complete_file,
@@ -75,7 +76,7 @@ def command(
       layoutproof check specs --verbose
     """
     if scheduler and not backend:
-        raise click.UsageError("--scheduler needs --backend")
+        raise click.UsageError(problems.SCHEDULER_WITHOUT_BACKEND())
     form = "json" if as_json else form
     forms = (form, *(one for one, _ in also))
     made = False

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     VERDICTS,
     complete_file,
@@ -115,11 +116,11 @@ def command(
       layoutproof ci --fail-under 90% --baseline layoutproof.baseline.json
     """
     if scheduler and not backend:
-        raise click.UsageError("--scheduler needs --backend")
+        raise click.UsageError(problems.SCHEDULER_WITHOUT_BACKEND())
     if only == "gate" and against is None:
-        raise click.UsageError("--only gate needs --against")
+        raise click.UsageError(problems.ONLY_GATE_WITHOUT_AGAINST())
     if shard and (fail_under or write_baseline):
-        raise click.UsageError("a share and a baseline are of all claims; --shard asks some of them")
+        raise click.UsageError(problems.SHARD_WITH_SHARE())
     names = () if only == "gate" else paths or ("specs",)
     files = {"sarif": out_sarif, "junit": out_junit, "markdown": out_markdown, "html": out_html, "json": out_json}
     wanted = {each: file for each, file in files.items() if file is not None}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     VERDICTS,
     complete_file,
@@ -147,21 +148,17 @@ def command(
 
     options = SweepOptions(axes, resume, hbm, rank, jobs, backend, scheduler, markdown, svg)
     if needs := options.without_axes():
-        raise click.UsageError(f"{needs} is for a sweep: --sweep NAME=VALUES")
+        raise click.UsageError(problems.OPTION_WITHOUT_SWEEP(needs))
     devices = read_mesh(mesh, unsized=bool(axes))
     if not is_function(program):
         if args or kwargs or targets or libraries:
-            raise click.UsageError(
-                "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
-            )
+            raise click.UsageError(problems.DUMP_WITH_ARGUMENTS())
         if same:
-            raise click.UsageError("--same is for a function; a dump does not say what it was made of")
+            raise click.UsageError(problems.DUMP_WITH_SAME())
         if axes:
-            raise click.UsageError("--sweep is for a function; a dump is compiled already")
+            raise click.UsageError(problems.DUMP_WITH_SWEEP())
         if try_:
-            raise click.UsageError(
-                "--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells"
-            )
+            raise click.UsageError(problems.DUMP_WITH_TRY())
         answer = of_compiled(program, devices, top)
     else:
         asked = asked_for(
@@ -181,9 +178,7 @@ def command(
         bound = None if memory is None else amount(memory)
         if axes:
             if try_ or same or len(libraries) > 1:
-                raise click.UsageError(
-                    "a sweep takes neither --try nor --same, and other compilers as --sweep libtpu=.."
-                )
+                raise click.UsageError(problems.SWEEP_WITH_TRY())
             return run_sweep(asked[0], targets, options, output, seconds, bound, as_json)
         found = _told(made(asked, seconds, bound, _progress), len(asked))
         answer = gathered(
@@ -232,5 +227,5 @@ def _write(folder: Path, answer: Programs) -> list[str]:
 def _named(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise LayoutError(f"written name=value, not {shorten(text, 60)!r}")
+        raise LayoutError(problems.NAME_VALUE_FORM(shorten(text, 60)))
     return name.strip(), value

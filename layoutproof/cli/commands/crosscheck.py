@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import complete_file, json_flag, print_json, say
 from layoutproof.cli.progress import Progress, progress_bar
 from layoutproof.core.errors import LayoutError
@@ -59,12 +60,12 @@ def command(
     from layoutproof.core.finding import Answer
 
     if facts and (given or random or sources or markdown):
-        raise LayoutError("--facts is about compilers: it takes no layouts, sources or random cases")
+        raise LayoutError(problems.FACTS_WITH_LAYOUTS())
     if libtpu and not facts:
-        raise LayoutError(f"--libtpu goes with --facts; for sources set TPU_LIBRARY_PATH={libtpu}")
+        raise LayoutError(problems.LIBTPU_WITHOUT_FACTS(libtpu))
     pairs = [text.partition("=") for text in kwargs]
     if any(not sign for _, sign, _ in pairs):
-        raise LayoutError("--kwarg is written NAME=VALUE")
+        raise LayoutError(problems.KWARG_FORM())
     if facts:
         answer: Answer = drift(libtpu)
     else:

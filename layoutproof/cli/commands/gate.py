@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     VERDICTS,
     also_option,
@@ -141,7 +142,7 @@ def command(
         with only(here(not no_trace)):
             return _write_lock(paths or ("specs",), as_json)
     if scheduler and not backend:
-        raise click.UsageError("--scheduler needs --backend")
+        raise click.UsageError(problems.SCHEDULER_WITHOUT_BACKEND())
     both = len(libraries) == 2
     _refuse_libraries(libraries, against, compile_base)
     _refuse_blame(blame, compilations, compile_base)
@@ -176,23 +177,23 @@ def command(
 
 def _refuse_lock(lock: bool, check: bool, others: bool) -> None:
     if check and not lock:
-        raise click.UsageError("--check needs --lock: it asks whether layoutproof.lock is what is here")
+        raise click.UsageError(problems.CHECK_WITHOUT_LOCK())
     if lock and others:
-        raise click.UsageError("--lock is about what is here: it takes neither --against nor --libtpu")
+        raise click.UsageError(problems.LOCK_WITH_AGAINST())
 
 
 def _refuse_blame(blame: bool, compilations: int | None, compile_base: bool) -> None:
     if blame and not compile_base:
-        raise click.UsageError("--blame needs --compile-base: it compiles both trees, and parts of what lies between")
+        raise click.UsageError(problems.BLAME_WITHOUT_COMPILE_BASE())
     if compilations is not None and not blame:
-        raise click.UsageError("--compilations needs --blame")
+        raise click.UsageError(problems.COMPILATIONS_WITHOUT_BLAME())
 
 
 def _refuse_libraries(libraries: Sequence[str], against: str | None, compile_base: bool) -> None:
     if len(libraries) > 2 or (len(libraries) == 2 and against is not None):
-        raise click.UsageError("two --libtpu are compared with each other, on PATHS; one compiles what is compared")
+        raise click.UsageError(problems.LIBTPUS_WITH_AGAINST())
     if compile_base and against is None:
-        raise click.UsageError("--compile-base needs --against")
+        raise click.UsageError(problems.COMPILE_BASE_WITHOUT_AGAINST())
 
 
 def _refuse_paths(paths: Sequence[str]) -> None:
@@ -200,11 +201,9 @@ def _refuse_paths(paths: Sequence[str]) -> None:
     from layoutproof.gating.lock_head import NAME
 
     if len(paths) not in (0, 2):
-        raise click.UsageError("give OLD NEW, or --against REF [PATHS], or nothing to compare with layoutproof.lock")
+        raise click.UsageError(problems.GATE_STATES())
     if not paths and not os.path.lexists(NAME):
-        raise click.UsageError(
-            "nothing to compare with: give OLD NEW or --against REF, or write layoutproof.lock with --lock"
-        )
+        raise click.UsageError(problems.NOTHING_TO_COMPARE())
 
 
 def _printed(answer: Changes, form: str, as_json: bool, output: str | None, svg: Path | None) -> int:
@@ -229,7 +228,7 @@ def _write_lock(paths: tuple[str, ...], as_json: bool) -> int:
 
     files = [file for file in states.here(paths).files if known(file)]
     if not files:
-        raise LayoutError(f"no spec file or HLO dump in {', '.join(paths)}: nothing to lock")
+        raise LayoutError(problems.NOTHING_TO_LOCK(", ".join(paths)))
     # half a surrogate pair, of a file's name that is no UTF-8, becomes the escape that JSON has for it
     write_whole(Path(NAME), lock.write(files, paths).encode(errors="backslashreplace"))
     said = f"{NAME}: {len(files)} file{'' if len(files) == 1 else 's'}"
@@ -252,7 +251,7 @@ def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
     for finding in report.findings:
         if finding.fingerprint == fingerprint:
             if finding.verdict is Verdict.UNKNOWN or finding.bad_input:
-                raise LayoutError("a finding that is unknown or bad input cannot be approved")
+                raise LayoutError(problems.APPROVAL_OF_UNKNOWN())
             snippet = approval_snippet(finding, datetime.datetime.now(tz=datetime.UTC).date(), whoami())
             if as_json:
                 found: ApprovalDocument = {**envelope(0), "approval": snippet}
@@ -260,4 +259,4 @@ def _approve(report: Report, fingerprint: str, as_json: bool) -> int:
             say(snippet)
             return 0
     have = ", ".join(f.fingerprint for f in report.findings if f.fingerprint) or "none"
-    raise LayoutError(f"no finding has the fingerprint {fingerprint}; there are {have}")
+    raise LayoutError(problems.UNKNOWN_FINGERPRINT(fingerprint, have))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     complete_file,
     complete_target,
@@ -156,21 +157,17 @@ def command(
     source = not is_file and not spec
     _refuse(
         {
-            "--compile is for a function; a file and --spec compile nothing": compile_ and not source,
-            "--compile needs --target, once or several times": compile_ and not targets,
-            "--try needs --compile": try_ and not compile_,
-            "--compiler needs --target": compiler is not None and not targets,
-            "a function is traced; --no-trace is for files": no_trace and not is_file,
-            "--arg, --args and --kwarg are for a function; a file has its arguments in it": (
-                is_file and bool(given or kwargs)
-            ),
-            "--assume is for traced and compiled calls; a spec file says what its tables hold": (
-                place.endswith(YAML_ENDS) and bool(assume)
-            ),
-            "--fix is for a function; a file and --spec have no source to edit": fix and not source,
-            "--diff shows what --fix found; give both": diff and not fix,
-            "--replay runs a function's kernels; a file and --spec run nothing": replay and not source,
-            "--record is for a function: what JAX traces is recorded": record is not None and is_file,
+            problems.FILE_WITH_COMPILE(): compile_ and not source,
+            problems.COMPILE_WITHOUT_TARGET(): compile_ and not targets,
+            problems.TRY_WITHOUT_COMPILE(): try_ and not compile_,
+            problems.COMPILER_WITHOUT_TARGET(): compiler is not None and not targets,
+            problems.FUNCTION_WITH_NO_TRACE(): no_trace and not is_file,
+            problems.FILE_WITH_ARGUMENTS(): is_file and bool(given or kwargs),
+            problems.SPEC_WITH_ASSUME(): place.endswith(YAML_ENDS) and bool(assume),
+            problems.FILE_WITH_FIX(): fix and not source,
+            problems.DIFF_WITHOUT_FIX(): diff and not fix,
+            problems.FILE_WITH_REPLAY(): replay and not source,
+            problems.FILE_WITH_RECORD(): record is not None and is_file,
         }
     )
     target = first_of(targets, compile_, place)
@@ -245,5 +242,5 @@ def _named(text: str) -> tuple[str, object]:
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier():
-        raise LayoutError(f"a keyword argument is written name=value, not {shorten(text, 60)!r}")
+        raise LayoutError(problems.KEYWORD_ARGUMENT_FORM(shorten(text, 60)))
     return name.strip(), argument(value)

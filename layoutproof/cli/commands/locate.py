@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     assumed,
     integers,
@@ -78,7 +79,7 @@ def command(layout: str, index: str | None, at_place: str | None, target: str | 
     from layoutproof.registry.read import map_of
 
     if (index is None) == (at_place is None):
-        raise click.UsageError("give an INDEX such as 2,3 or a place such as --at offset=17, and not both")
+        raise click.UsageError(problems.INDEX_OR_PLACE())
     (read,) = layouts_of((layout,), target)
     assumptions = [f"assumed   {note}" for note in assumed((layout,), (read,), target)]
     if at_place is not None:
@@ -140,9 +141,9 @@ def _coordinates(text: str) -> dict[str, int]:
         match = _COORDINATE.match(stripped, at)
         if match is None:
             rest = shorten(stripped[at:], 40)
-            raise LayoutError(f"a place is written offset=17 or lane=5 reg=2; {rest!r} is not", text=text[:200])
+            raise LayoutError(problems.PLACE_FORM(rest), text=text[:200])
         if match[1] in found:
-            raise LayoutError(f"{match[1]} is there twice", text=text[:200], column=text.find(stripped) + at + 1)
+            raise LayoutError(problems.COORDINATE_TWICE(match[1]), text=text[:200], column=text.find(stripped) + at + 1)
         found[match[1]] = int(match[2])
         at = match.end()
     return found

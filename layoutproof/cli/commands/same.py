@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say, waiting
 from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, with_repair
 from layoutproof.kernel.kernel_parts import parts_of
@@ -72,13 +73,13 @@ def command(
 
     given = args if together is None else (*parts_of(f"({together})"), *args)
     if inputs is not None and given:
-        raise click.UsageError("--inputs makes the arguments; --arg and --args are not given beside it")
+        raise click.UsageError(problems.INPUTS_WITH_ARGUMENTS())
     if _spelled(place) == _spelled(reference):
-        raise click.UsageError(f"{place} is compared with itself; --reference says what is right")
+        raise click.UsageError(problems.COMPARED_WITH_ITSELF(place))
     if diff and not fix:
-        raise click.UsageError("--diff shows what --fix found; give both")
+        raise click.UsageError(problems.DIFF_WITHOUT_FIX())
     if fix and (inputs is not None or outputs or gradient or reduced):
-        raise click.UsageError("--fix is for arguments that are given, and compares all outputs at their sizes")
+        raise click.UsageError(problems.FIX_WITH_INPUTS())
     answer = same(
         place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
         points=points, target=target, gradient=gradient, reduced=reduced, tick=_Progress().said,

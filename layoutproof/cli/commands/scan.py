@@ -9,6 +9,7 @@ import shlex
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import json_flag, print_json, say
 
 _STYLES = ((r"judged in CI\b", "bold green"), (r"\bby none\b", "bold magenta"), (r"(?m)^(note|unread) ", "yellow"))
@@ -44,7 +45,7 @@ def command(path: str, everything: bool, tests: bool, arguments: str, write: str
     from layoutproof.answers.of_scan import scan
 
     if arguments and not tests:
-        raise click.UsageError("--pytest needs --from-tests")
+        raise click.UsageError(problems.PYTEST_WITHOUT_FROM_TESTS())
     answer = scan(path, from_tests=shlex.split(arguments) if tests else None, write=write)
     if as_json:
         return print_json(answer.as_dict())

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     complete_file,
     complete_target,
@@ -29,13 +30,10 @@ from layoutproof.core.errors import shorten
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-_SIZE = "a size is a whole number of at least 1, not {}"
-
-
 def _size(value: str) -> int:
     """One size of a ready kernel. click.UsageError for anything else."""
     if not re.fullmatch("[0-9]{1,19}", value) or int(value) < 1:
-        raise click.UsageError(_SIZE.format(shorten(value, 40)), ctx=click.get_current_context(silent=True))
+        raise click.UsageError(problems.SIZE_FORM(shorten(value, 40)), ctx=click.get_current_context(silent=True))
     return int(value)
 
 
@@ -45,7 +43,7 @@ class _Sizes(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         for before, given in zip(["", *args], args, strict=False):
             if re.fullmatch("-[0-9]+", given) and not before.startswith("--"):
-                raise click.UsageError(_SIZE.format(given), ctx=ctx)
+                raise click.UsageError(problems.SIZE_FORM(given), ctx=ctx)
         return super().parse_args(ctx, args)
 
 
@@ -134,11 +132,9 @@ def command(
     if init:
         return _init(Path(problem or "search.yaml"), as_json)
     if not problem:
-        raise click.UsageError("name a search file, a ready kernel or MODULE:FUNCTION; --init writes a file")
+        raise click.UsageError(problems.PROBLEM_MISSING())
     if prune is not None and (pareto or compiling):
-        raise click.UsageError(
-            "--prune judges candidates that are given; it goes with --json, --keep and --within only"
-        )
+        raise click.UsageError(problems.PRUNE_WITH_PARETO())
     waiting(f"searching {problem}")
     answer = search(
         problem,
@@ -170,7 +166,7 @@ def _pairs(given: tuple[str, ...], option: str) -> dict[str, str]:
     for text in given:
         name, sign, value = text.partition("=")
         if not sign or not name.strip().isidentifier() or name.strip() in found:
-            raise click.UsageError(f"{option} takes NAME=VALUE, each name once; not {text!r}")
+            raise click.UsageError(problems.NAME_VALUE_ONCE(option, text))
         found[name.strip()] = value.strip()
     return found
 
@@ -181,7 +177,7 @@ def _init(path: Path, as_json: bool) -> int:
     from layoutproof.searching.ready import INIT
 
     if os.path.lexists(path):
-        raise LayoutError(f"{path} is there already; --init writes no file over another")
+        raise LayoutError(problems.INIT_OVER_FILE(path))
     write_whole(path, INIT.format(name=path).encode())
     if as_json:
         return print_json(with_written(envelope(0), path))

@@ -11,6 +11,7 @@ import re
 
 import click
 
+from layoutproof.cli import problems
 from layoutproof.cli.arguments import json_flag, print_json, say
 from layoutproof.cli.tools import KEPT, Tool, all_declared
 from layoutproof.core.document import Document, envelope
@@ -56,7 +57,7 @@ def command(http: str | None, seconds: float, memory: str, workers: int, as_json
         tools: ServeDocument = {**envelope(0), "tools": all_declared()}
         return print_json(tools)
     if any(importlib.util.find_spec(name) is None for name in ("mcp", "mcp_types")):
-        raise Unsupported("serving needs the MCP SDK, version 2 or later: pip install 'layoutproof[serve]'")
+        raise Unsupported(problems.SERVE_WITHOUT_MCP())
     from layoutproof.compiler import cache
     from layoutproof.compiler.child import Child
     from layoutproof.serving.pool import Pool
@@ -80,8 +81,7 @@ def _port(text: str) -> int:
     """The port of `PORT` or `HOST:PORT`. LayoutError for another host than the loopback."""
     found = _PORT.fullmatch(text.strip())
     if found is None or int(found["port"]) > 65535:
-        raise LayoutError(f"--http takes the number of a port, such as 8765, not {shorten(text, 60)!r}")
+        raise LayoutError(problems.PORT_FORM(shorten(text, 60)))
     if found["host"] is not None and found["host"] not in _LOOPBACK:
-        why = "whoever reaches the server runs code as you, so it is served on 127.0.0.1 only"
-        raise LayoutError(f"{why}, not on {shorten(found['host'], 60)!r}; from elsewhere, forward the port by ssh -L")
+        raise LayoutError(problems.HOST_NOT_LOOPBACK(shorten(found["host"], 60)))
     return int(found["port"])

@@ -673,7 +673,7 @@ def _paired(options: Params, refs: Sequence[Ref]) -> list[tuple[str, str, BlockS
         try:
             found = structure.flatten_up_to(given)
         except (ValueError, TypeError) as error:
-            raise UnsupportedOp(problems.STRUCTURE(role, error)) from None
+            raise UnsupportedOp(problems.SPEC_STRUCTURE(role, error)) from None
         for k, (spec, ref) in enumerate(zip(leaves, found, strict=True)):
             name = f"{role}[{k}]"
             if not hasattr(ref, "shape"):

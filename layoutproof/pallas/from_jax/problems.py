@@ -8,7 +8,7 @@ ANOTHER_PIPELINE = Template("traced.another_pipeline", "an array that another pi
 ARGUMENT = Template("traced.argument", "{rule}; {text!r} is none")
 ARRAY_KIND = Template("traced.array_kind", "jax {version} has no arrays of {kind}")
 ASSUMPTION_FORM = Template("traced.assumption_form", "an assumption is one line without braces, not {condition}")
-BECAME = Template("traced.became", "{type}{shape} became {other_type}{other_shape}")
+RESULT_TYPE = Template("traced.result_type", "{type}{shape} became {other_type}{other_shape}")
 BLOCK_DIMENSION = Template("traced.block_dimension", "block dimension {kind}")
 BLOCK_RANK = Template("traced.block_rank", "{name} has a block of {block} dimensions for an array of {rank}")
 BODY_VALUES = Template("traced.body_values", "values that only the kernel's body has ({error})")
@@ -81,7 +81,7 @@ RAISED_WHILE = Template("traced.raised_while", "{words} (raised while {place} wa
 READ_NO_TABLE = Template("traced.read_no_table", "a read of something that is no table")
 READ_SLICE = Template("traced.read_slice", "a read of a slice of {table}")
 READ_THROUGH = Template("traced.read_through", "a read of {table} through {transform}")
-RECORDED = Template("traced.recorded", "{odd} was read from a file; what JAX traces can be recorded")
+READ_FROM_FILE = Template("traced.read_from_file", "{odd} was read from a file; what JAX traces can be recorded")
 RESULTS = Template("traced.results", "{results} results for {dimensions} dimensions")
 RESULTS_DIFFER = Template(
     "traced.results_differ", "results differ by up to {apart:.3g}, where the largest is {largest:.3g}"
@@ -92,10 +92,14 @@ SIZE_NAME = Template("traced.size_name", "a size has a name such as M or rows, a
 SPECS_AND_REFERENCES = Template(
     "traced.specs_and_references", "{specs} specs, and it is called with {references} references"
 )
-STRUCTURE = Template("traced.structure", "its references have not the structure of its {role}_specs ({error})")
+SPEC_STRUCTURE = Template(
+    "traced.spec_structure", "its references have not the structure of its {role}_specs ({error})"
+)
 TARGET = Template("traced.target", "kernels are traced for {chips}, not {target!r}")
 TRACED_ALONE = Template("traced.traced_alone", "traced alone it raises {error}: {words}")
 TRACING = Template("traced.tracing", "tracing the function raised {error}: {words}{place}{advice}")
 VIEW_OF_ARRAY = Template("traced.view_of_array", "a view that the body cut out of an array")
-WAITS = Template("traced.waits", "it waits and does nothing else, and was ended after {still:g} s of that")
+PROCESS_WAITS = Template(
+    "traced.process_waits", "it waits and does nothing else, and was ended after {still:g} s of that"
+)
 WRITTEN_MEMORY = Template("traced.written_memory", "so it is no memory that was never written")

@@ -41,7 +41,7 @@ def records_of(calls: Sequence[Kernel | Unmodelled]) -> bytes:
     """
     odd = [call.name for call in calls if isinstance(call, Kernel) and not _traced(call)]
     if odd:
-        raise LayoutError(problems.RECORDED(odd[0]))
+        raise LayoutError(problems.READ_FROM_FILE(odd[0]))
     return "".join(map(record_of, calls)).encode()
 
 

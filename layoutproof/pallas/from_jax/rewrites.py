@@ -807,7 +807,7 @@ def _difference(one: Array, other: Array) -> str:
 
     a, b = (np.asarray(value) for value in (one, other))
     if a.shape != b.shape or a.dtype != b.dtype:
-        return problems.BECAME(a.dtype, list(a.shape), b.dtype, list(b.shape))
+        return problems.RESULT_TYPE(a.dtype, list(a.shape), b.dtype, list(b.shape))
     if a.tobytes() == b.tobytes():
         return ""
     wide, narrow = a.astype(np.float64), b.astype(np.float64)

@@ -170,7 +170,7 @@ def _interpreted(
     logging.getLogger().removeHandler(handler)
     signs = list(_told(said.getvalue()))
     if hung:
-        words = problems.WAITS(STILL)
+        words = problems.PROCESS_WAITS(STILL)
         return None, [*signs, {"kind": "hang", "text": words}], ""
     if not failed:
         return done[0], signs, ""

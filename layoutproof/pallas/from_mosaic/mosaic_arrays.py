@@ -71,7 +71,7 @@ def _piece(on: Writer, operation: MosaicOperation) -> Found:
 def _element(on: Writer, operation: MosaicOperation) -> Found:
     at = operation.numbers("static_position")
     if len(operation.operands) != 1:
-        raise UnsupportedOp(problems.ELEMENT())
+        raise UnsupportedOp(problems.ELEMENT_OF_DATA())
     (operand,) = operands_of(on, operation)
     rest = operand.aval.shape[len(at) :]
     starts = (*at, *(0 for _ in rest))

@@ -117,7 +117,7 @@ def _windows(kernel: Kernel) -> tuple[BodyReference, ...]:
 
 def _block(given: JsonObject) -> MosaicBlock:
     if given["cut"]:
-        raise BudgetExceeded(problems.BODY_LENGTH())
+        raise BudgetExceeded(problems.MOST_BODY_OPERATIONS())
     return MosaicBlock(tuple(given["arguments"]), tuple(map(_operation, given["operations"])))
 
 

@@ -143,7 +143,7 @@ def _of_stablehlo(line: str, source: str, used: set[str]) -> MosaicCall | None:
     return MosaicCall(called, source, _unescaped(config[1]), operands, results, aliases, live)
 
 
-_FOREIGN = problems.GPU()
+_FOREIGN = problems.GPU_KERNEL()
 
 
 def calls_in_module(module: Module, file: str) -> Iterator[MosaicCall]:
@@ -220,7 +220,7 @@ def _tensor(dims: str, kind: str) -> MosaicArray:
     name = name.removeprefix("u").replace("i", "u", 1) if re.fullmatch(r"ui\d+", name) else name
     name = f"s{name[1:]}" if re.fullmatch(r"i\d+", name) else name
     if name not in ELEMENT_BITS:
-        raise LayoutError(problems.ELEMENTS(shorten(kind, 40)))
+        raise LayoutError(problems.ELEMENT_KIND(shorten(kind, 40)))
     return MosaicArray(name, tuple(int(n) for n in dims.split("x") if n))
 
 

@@ -126,7 +126,7 @@ def _limit(value: Any) -> int | None:
 def _refuse(name: str, value: object) -> None:
     """Nothing where a key has no meaning here or says nothing; LayoutError otherwise."""
     if name not in _NO_MEANING and value not in ([], {}, "", None, False):
-        raise LayoutError(problems.CONFIG_HAS(shorten(name, 60)))
+        raise LayoutError(problems.CONFIG_KEY(shorten(name, 60)))
 
 
 def _number(value: object, name: str) -> int:

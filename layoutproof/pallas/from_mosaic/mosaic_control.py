@@ -211,7 +211,7 @@ def _region(on: Writer, operation: MosaicOperation) -> Found:
 def _called(on: Writer, operation: MosaicOperation) -> Found:
     name = str(operation.attributes.get("callee", "")).removeprefix("@")
     if name not in on.functions or on.depth > MOST_NESTED:
-        raise UnsupportedOp(problems.NO_FUNCTION(name[:60]))
+        raise UnsupportedOp(problems.CALLED_FUNCTION_MISSING(name[:60]))
     # the same function may be called again: its values are its own each time
     below = on.below()
     given = [below.brought(on.known(n)) for n in operation.operands]

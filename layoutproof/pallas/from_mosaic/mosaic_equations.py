@@ -288,7 +288,7 @@ class Writer:
         """A value or a reference, of this program or of one around it."""
         if number not in self.values:
             if self.around is None:
-                raise UnsupportedOp(problems.NOT_THERE())
+                raise UnsupportedOp(problems.VALUE_NOT_THERE())
             self.values[number] = self.brought(self.around.known(number))
         return self.values[number]
 

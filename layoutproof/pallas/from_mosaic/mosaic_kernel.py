@@ -137,7 +137,7 @@ def _tables(arrays: Sequence[MosaicArray], references: Sequence[MosaicReference]
         if reference.dims != array.dims or array.dtype[0] not in "su" or not bits:
             theirs = f"{reference.dtype}[{','.join(map(str, reference.dims))}]"
             ours = f"{array.dtype}[{','.join(map(str, array.dims))}]"
-            raise LayoutError(problems.TABLE(k, ours, theirs))
+            raise LayoutError(problems.TABLE_TYPE(k, ours, theirs))
         tables.append(Table(f"prefetch{k}", array.dims, bits, signed=array.dtype[0] == "s", dtype=array.dtype))
     return tuple(tables)
 

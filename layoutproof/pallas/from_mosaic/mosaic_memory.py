@@ -64,9 +64,9 @@ def _squeezed(on: Writer, operation: MosaicOperation) -> Found:
         elif extent == 1:
             gone.append(k)
         else:
-            raise UnsupportedOp(problems.SQUEEZED())
+            raise UnsupportedOp(problems.SQUEEZED_REFERENCE())
     if at != len(dims):
-        raise UnsupportedOp(problems.SQUEEZED())
+        raise UnsupportedOp(problems.SQUEEZED_REFERENCE())
     last = seen.steps[-1] if seen.steps else None
     if isinstance(last, Indexed) and all(isinstance(entry, Span) for entry in last.indices):
         entries = tuple(e.start if k in gone else e for k, e in enumerate(last.indices))

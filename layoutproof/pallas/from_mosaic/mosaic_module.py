@@ -52,7 +52,7 @@ def calls_in(text: str, file: str = "") -> Iterator[MosaicCall]:
         return
     if not any("func.func" in line or "stablehlo." in line for line in lines):
         raise LayoutError(
-            problems.NO_TEXT(),
+            problems.NO_MODULE_TEXT(),
             file=file,
             line=1,
         )

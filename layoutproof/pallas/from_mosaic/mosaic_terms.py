@@ -66,17 +66,17 @@ class _TermWalk:
         if len(blocks) != 1 or len(blocks[0]["arguments"]) != len(arguments):
             raise UnsupportedOp(problems.FUNCTION_FORM(name))
         if self.calls > 100:
-            raise UnsupportedOp(problems.CALLS())
+            raise UnsupportedOp(problems.MOST_CALLS())
         return self.block(blocks[0], dict(zip(blocks[0]["arguments"], arguments, strict=True)))
 
     def block(self, block: Mapping[str, Any], values: dict[int, Any]) -> list[Any]:
         """The results of a block, by `return` or `yield`."""
         if block["cut"]:
-            raise UnsupportedOp(problems.THOUSANDS())
+            raise UnsupportedOp(problems.MOST_OPERATIONS())
         for operation in block["operations"]:
             name = operation["name"].removeprefix(PREFIX)
             if any(known not in values for known in operation["operands"]):
-                raise UnsupportedOp(problems.OPERATION_NOT_THERE(name))
+                raise UnsupportedOp(problems.OPERAND_NOT_THERE(name))
             operands = [values[known] for known in operation["operands"]]
             if name in ("func.return", "scf.yield"):
                 return operands

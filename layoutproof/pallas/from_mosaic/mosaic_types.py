@@ -85,7 +85,7 @@ def word_of(value: object, kind: str) -> str:
     """
     found = _ENUM.fullmatch(value) if isinstance(value, str) else None
     if found is None or found[1] != kind:
-        raise LayoutError(problems.KIND(kind, shorten(str(value), 60)))
+        raise LayoutError(problems.VALUE_NOT_MODELLED(kind, shorten(str(value), 60)))
     return found[2]
 
 

@@ -18,15 +18,15 @@ ARRAY_EXTENTS = Template("mosaic.array_extents", "{name} has the extents {extent
 ATTRIBUTE = Template("mosaic.attribute", "{what} has the attribute {name}, which is not modelled")
 BITWISE = Template("mosaic.bitwise", "the bitwise operation {name}")
 BLOCK_END = Template("mosaic.block_end", "a block without an end")
-BODY_LENGTH = Template("mosaic.body_length", "the body has too many operations")
+MOST_BODY_OPERATIONS = Template("mosaic.most_body_operations", "the body has too many operations")
 BODY_NO_BASE64 = Template("mosaic.body_no_base64", "its body is no base64 ({error}): cut short?")
 BRANCH_FORM = Template("mosaic.branch_form", "a branch without its other side, or of several blocks")
 BRANCH_RESULTS = Template("mosaic.branch_results", "a branch whose sides have different results")
 BY_NO_CONSTANT = Template(
     "mosaic.by_no_constant", "the operation {operation} by something that is no positive constant"
 )
-CALLS = Template("mosaic.calls", "too many calls of functions")
-CONFIG_HAS = Template("mosaic.config_has", "its backend_config has {name}, which is not modelled")
+MOST_CALLS = Template("mosaic.most_calls", "too many calls of functions")
+CONFIG_KEY = Template("mosaic.config_key", "its backend_config has {name}, which is not modelled")
 CONFIG_NO_BODY = Template(
     "mosaic.config_no_body", "its backend_config has no custom_call_config with a body, which would be the kernel"
 )
@@ -39,8 +39,8 @@ CONTRACT_FORM = Template("mosaic.contract_form", "vector.contract of a form that
 CONVERSION = Template("mosaic.conversion", "a conversion from i{old} to i{new}, which may wrap")
 CORE_TYPE = Template("mosaic.core_type", "a kernel for the core type {core}, which is not modelled")
 DIVISION = Template("mosaic.division", "a division by {divisor}, which is no positive constant")
-ELEMENT = Template("mosaic.element", "an element of an array at a place that depends on data")
-ELEMENTS = Template("mosaic.elements", "an array of {kind}, whose elements are unknown")
+ELEMENT_OF_DATA = Template("mosaic.element_of_data", "an element of an array at a place that depends on data")
+ELEMENT_KIND = Template("mosaic.element_kind", "an array of {kind}, whose elements are unknown")
 ELEMENT_TYPE = Template("mosaic.element_type", "elements of type {name}, which is not known")
 EXPRESSION = Template("mosaic.expression", "an expression of more than {largest} parts or {deepest} levels")
 EXTENTS = Template("mosaic.extents", "an array of type {text}, whose extents are not known")
@@ -49,15 +49,15 @@ FUNCTION_FORM = Template(
 )
 FUNCTION_MISSING = Template("mosaic.function_missing", "the function {name}, which the module does not have")
 GIVES_REFERENCE = Template("mosaic.gives_reference", "the operation {operation}, which gives a reference")
-GPU = Template(
-    "mosaic.gpu",
+GPU_KERNEL = Template(
+    "mosaic.gpu_kernel",
     "a Pallas kernel for GPU: what stands in the call has no grid of blocks that is read here; trace the function",
 )
 HANDED_REFERENCE = Template("mosaic.handed_reference", "a reference that a branch or a loop hands on")
 INDEX_MAP = Template("mosaic.index_map", "its index map has {error}")
 IOTA = Template("mosaic.iota", "an iota over several dimensions")
 KERNELS = Template("mosaic.kernels", "a module with {kernels} kernels, which is not modelled")
-KIND = Template("mosaic.kind", "{kind} {value}, which is not modelled")
+VALUE_NOT_MODELLED = Template("mosaic.value_not_modelled", "{kind} {value}, which is not modelled")
 LINE_END = Template("mosaic.line_end", "the line ends inside the call: cut short?")
 LOOP_CONDITION = Template("mosaic.loop_condition", "a loop that hands on what its condition computes")
 LOOP_STEP = Template("mosaic.loop_step", "a loop whose step is not positive")
@@ -69,24 +69,24 @@ MODULE = Template("mosaic.module", "the module in it cannot be read: {error}")
 NEEDS_JAX = Template("mosaic.needs_jax", "reading Mosaic kernels needs jax: pip install jax ({why})")
 NOT_A_FUNCTION = Template("mosaic.not_a_function", "another form than a function: {target}")
 NOT_ROW_MAJOR = Template("mosaic.not_row_major", "{text!r} is not row-major, as a kernel's arrays are")
-NOT_THERE = Template("mosaic.not_there", "a value that is not there yet")
+VALUE_NOT_THERE = Template("mosaic.value_not_there", "a value that is not there yet")
 NO_ARRAY = Template("mosaic.no_array", "{text!r} is no array of numbers")
-NO_FUNCTION = Template("mosaic.no_function", "a call of {name}, which the module does not have")
+CALLED_FUNCTION_MISSING = Template("mosaic.called_function_missing", "a call of {name}, which the module does not have")
 NO_LIST = Template("mosaic.no_list", "{what} {value}, which is no list of numbers")
 NO_NUMBER = Template("mosaic.no_number", "{name} {value}, which is no number of arguments")
 NO_REFERENCE = Template("mosaic.no_reference", "an address that is no reference")
 NO_SEMAPHORE = Template("mosaic.no_semaphore", "a copy without a semaphore")
 NO_SIZE = Template("mosaic.no_size", "{left!r} among its types is no array of numbers of known size")
 NO_TABLE = Template("mosaic.no_table", "a read of something that is no table of signed integers")
-NO_TEXT = Template(
-    "mosaic.no_text", "neither HLO text, which starts with HloModule, nor StableHLO text, which has a func.func"
+NO_MODULE_TEXT = Template(
+    "mosaic.no_module_text", "neither HLO text, which starts with HloModule, nor StableHLO text, which has a func.func"
 )
 NO_WINDOW = Template("mosaic.no_window", "{name} has no window, although the kernel takes it in {memory}")
 OPERANDS = Template("mosaic.operands", "{operands} operands, and the text tells the shapes of {shapes}")
 OPERATION = Template("mosaic.operation", "the operation {operation}")
 OPERATION_FORM = Template("mosaic.operation_form", "the operation {operation} of a form that is not known")
 OPERATION_KIND = Template("mosaic.operation_kind", "the operation {operation} of kind {kind}")
-OPERATION_NOT_THERE = Template("mosaic.operation_not_there", "the operation {name} on a value that is not there yet")
+OPERAND_NOT_THERE = Template("mosaic.operand_not_there", "the operation {name} on a value that is not there yet")
 OPERATION_ON_TABLE = Template("mosaic.operation_on_table", "the operation {name} on a whole table")
 OPERATION_RESULTS = Template("mosaic.operation_results", "the operation {operation} with {results} results")
 OPERATION_RESULTS_OF = Template("mosaic.operation_results_of", "the operation {name} with {results} results")
@@ -109,15 +109,15 @@ SCOPED_OFFSET = Template("mosaic.scoped_offset", "scoped_memory_configs with an 
 SEMANTICS = Template("mosaic.semantics", "dimension_semantics {value} for {many} grid dimensions")
 SHIFT = Template("mosaic.shift", "a shift by {by}, which is no constant from 0 to 31")
 SLICE_RANK = Template("mosaic.slice_rank", "a slice of a reference of another rank")
-SQUEEZED = Template("mosaic.squeezed", "a reference that is squeezed into another shape")
+SQUEEZED_REFERENCE = Template("mosaic.squeezed_reference", "a reference that is squeezed into another shape")
 SUM_UNDER_MASK = Template("mosaic.sum_under_mask", "a sum into memory under a mask")
 SWITCH = Template("mosaic.switch", "a switch whose cases are not counted from 0")
-TABLE = Template(
-    "mosaic.table", "the table prefetch{number} of {ours}, which its kernel takes for {theirs}: not modelled"
+TABLE_TYPE = Template(
+    "mosaic.table_type", "the table prefetch{number} of {ours}, which its kernel takes for {theirs}: not modelled"
 )
 TERM_OPERATION = Template("mosaic.term_operation", "the operation {name}")
 TEXT_END = Template("mosaic.text_end", "the text does not end with its module's bracket, but with {end!r}: cut short?")
-THOUSANDS = Template("mosaic.thousands", "thousands of operations")
+MOST_OPERATIONS = Template("mosaic.most_operations", "thousands of operations")
 UNSIGNED = Template("mosaic.unsigned", "an unsigned comparison")
 VALUE_NO_INTEGER = Template("mosaic.value_no_integer", "a value of type {kind}, which is no integer")
 VIEW_OF_VIEW = Template("mosaic.view_of_view", "a view of a view whose shape depends on data")

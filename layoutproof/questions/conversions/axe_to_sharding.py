@@ -20,6 +20,7 @@ from layoutproof.layouts.sharding.normal import subgrouped
 from layoutproof.layouts.sharding.tiles import MOST_LISTED, Tiles, recognised
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.layouts.xla.text import parse
+from layoutproof.questions import problems
 from layoutproof.questions.conversions import cute_to_xla
 from layoutproof.questions.conversions.modes import Modes
 from layoutproof.questions.conversions.xla_to_cute import from_digits
@@ -36,20 +37,20 @@ def convert(layout: AxeLayout) -> ShardedArray:
         owners = [digit for digit in digits if digit[2] == device]
         memory = [digit for digit in digits if digit[2] == MEMORY]
         if digits != owners + memory:
-            raise LayoutError(f"no sharding: dimension {k} is dealt out in turns, and XLA's tiles are blocks")
+            raise LayoutError(problems.TO_SHARDING_TURNS(k))
         steps += [_constant(extent, stride) for extent, stride, _ in owners]
         tiles.append(product(extent for extent, _, _ in owners))
         modes.append(tuple((extent, stride) for extent, stride, _ in reversed(memory)) or ((1, 0),))
     if any(axis == MEMORY for _, _, axis in layout.R):
-        raise LayoutError("no sharding: a replica on axis m is a second one in the same memory")
+        raise LayoutError(problems.TO_SHARDING_REPLICA())
     replicas = [_constant(extent, stride) for extent, stride, _ in layout.R if extent != 1]
     sharding, devices = _assigned(tiles, steps + replicas, layout.O.get(device, 0), bool(replicas))
     if layout.O.get(MEMORY, 0) != 0:
-        raise LayoutError(f"no sharding: the memory of a shard starts at offset 0, not at {layout.O[MEMORY]}")
+        raise LayoutError(problems.TO_SHARDING_OFFSET(layout.O[MEMORY]))
     local = _memory([product(extent for extent, _ in mode) for mode in modes], modes)
     whole = parse(str(local).replace(_dims(local.dims), _dims(shape), 1))
     if not isinstance(whole, XlaLayout):
-        raise LayoutError(f"{whole} is no array")
+        raise LayoutError(problems.TO_SHARDING_NO_ARRAY(whole))
     return ShardedArray(whole.element_type, shape, whole, sharding, devices)
 
 
@@ -57,16 +58,11 @@ def _device_axis(layout: AxeLayout) -> str:
     axes = layout.axes()
     others = [axis for axis in axes if axis != MEMORY]
     if layout.swizzle is not None:
-        raise LayoutError("no sharding: XLA's layouts have no swizzle")
+        raise LayoutError(problems.TO_SHARDING_SWIZZLE())
     if len(others) != 1:
-        raise LayoutError(
-            f"no sharding: it has one axis of devices beside m, and this layout has {', '.join(others) or 'none'}"
-        )
+        raise LayoutError(problems.TO_SHARDING_DEVICE_AXES(", ".join(others) or "none"))
     if MEMORY not in axes or axes[0] == MEMORY:
-        raise LayoutError(
-            f"no sharding: its places are (device, offset), these are ({', '.join(axes)}); begin D with 1@{others[0]} "
-            "of extent 1 and have a digit on m"
-        )
+        raise LayoutError(problems.TO_SHARDING_PLACES(", ".join(axes), others[0]))
     return others[0]
 
 
@@ -77,7 +73,7 @@ def _per_dimension(layout: AxeLayout, shape: tuple[Extent, ...]) -> list[list[It
         large = [d for d in dimensions if shape[d] != 1]
         digits = [digit for digit in iters if digit[0] != 1]
         if len(large) > 1:
-            raise LayoutError(f"no sharding: dimensions {', '.join(map(str, large))} share a digit")
+            raise LayoutError(problems.TO_SHARDING_SHARED_DIGIT(", ".join(map(str, large))))
         if digits:
             found[large[0]] = digits
     return found
@@ -85,7 +81,7 @@ def _per_dimension(layout: AxeLayout, shape: tuple[Extent, ...]) -> list[list[It
 
 def _constant(extent: Extent, stride: Extent) -> tuple[int, int]:
     if type(extent) is not int or type(stride) is not int:
-        raise LayoutError(f"no sharding: how many devices there are must be known, and {extent}:{stride} is not")
+        raise LayoutError(problems.TO_SHARDING_DEVICE_COUNT(extent, stride))
     return extent, stride
 
 
@@ -95,7 +91,7 @@ def _assigned(
     """The sharding of these tiles, and the devices it is on where its text does not say them."""
     count = product(extent for extent, _ in steps)
     if count > MOST_LISTED or type(base) is not int:
-        raise LayoutError(f"no sharding: over {MOST_LISTED} devices, or their first one is not known")
+        raise LayoutError(problems.TO_SHARDING_DEVICES(MOST_LISTED))
     numbers = [range(0, extent * stride, stride) if stride else (0,) * extent for extent, stride in steps]
     devices = tuple(base + sum(point) for point in itertools.product(*numbers))
     if count == 1:
@@ -104,7 +100,7 @@ def _assigned(
     assigned = recognised(Tiles((*tiles, count // split) if copied else tuple(tiles), devices=devices))
     problem = assigned.problem()
     if problem:
-        raise LayoutError(f"no sharding: {problem}")
+        raise LayoutError(problems.TO_SHARDING_UNREADABLE(problem))
     sharding = subgrouped(assigned, ("replicated",) if copied else ())
     if sharding.kind != "replicated":
         return sharding, None
@@ -123,7 +119,7 @@ def _memory(dims: list[object], modes: list[Modes]) -> XlaLayout:
         return cute_to_xla.convert(from_digits(modes, 0, "f32"))
     except LayoutError:
         shown = from_digits(modes, 0, "")
-        raise LayoutError(f"no sharding: no XLA layout was found for the memory of a shard, {shown}") from None
+        raise LayoutError(problems.TO_SHARDING_SHARD(shown)) from None
 
 
 def _rows(dims: list[Any], modes: list[Modes]) -> str:

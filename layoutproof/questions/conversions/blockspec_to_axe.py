@@ -9,6 +9,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.size import Extent
 from layoutproof.layouts.axe.layout import AxeLayout, Iter
 from layoutproof.layouts.blockspec import BlockSpecLayout
+from layoutproof.questions import problems
 from layoutproof.solvers.digits import DIGITS, placed
 from layoutproof.solvers.digits.number import DigitSum, leaves_of
 
@@ -20,7 +21,7 @@ def convert(layout: BlockSpecLayout) -> AxeLayout:
     try:
         roots, coordinates = placed(m, DIGITS)
     except Undecided as undecided:
-        raise LayoutError(f"a coordinate is no sum of digits times strides ({undecided})") from None
+        raise LayoutError(problems.TO_AXE_COORDINATE_DIGITS(undecided)) from None
     steps: dict[object, tuple[Extent, str]] = {}
     offsets: dict[str, Extent] = {}
     for axis, coordinate in zip(m.range.names, coordinates, strict=True):
@@ -31,14 +32,14 @@ def convert(layout: BlockSpecLayout) -> AxeLayout:
             offsets[axis] = constant
         for digit, step in form.items():
             if digit in steps:
-                raise LayoutError(f"one grid index moves {steps[digit][1]} and {axis}; an iter of Axe is on one axis")
+                raise LayoutError(problems.TO_AXE_TWO_AXES(steps[digit][1], axis))
             steps[digit] = (step, axis)
     iters: tuple[list[Iter], list[Iter]] = ([], [])
     for k, extent in enumerate((*m.domain.extents, *m.replicas.extents)):
         found = [leaf for leaf in leaves_of(roots) if leaf.dimension == k]
         if found and any(leaf not in steps for leaf in found):
             name = (*m.domain.names, *m.replicas.names)[k]
-            raise LayoutError(f"{name} moves no block in part or at all, and Axe's strides are not 0")
+            raise LayoutError(problems.TO_AXE_INDEX_STILL(name))
         row = [(leaf.extent, *steps[leaf]) for leaf in found] or [(1, 1, m.range.names[0])] * (extent == 1 and k < rank)
         iters[k >= rank].extend(row)
     within = dict(zip(m.range.names, m.range.extents, strict=True))

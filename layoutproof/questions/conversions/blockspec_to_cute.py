@@ -12,6 +12,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space, distinct
 from layoutproof.layouts.blockspec import BlockSpecLayout
 from layoutproof.layouts.cute.layout import CuteLayout, element_bits
+from layoutproof.questions import problems
 from layoutproof.questions.ask import ask
 from layoutproof.questions.conversions.modes import strided_digits
 from layoutproof.questions.conversions.xla_to_cute import from_digits
@@ -27,7 +28,7 @@ def source(layout: BlockSpecLayout) -> IndexMap:
     m = layout.index_map()
     inside = ask("in_bounds", layout)
     if inside.verdict is not Verdict.PROVED:
-        raise LayoutError(f"an offset in the array is another row's where a block reaches past it: {inside.reason}")
+        raise LayoutError(problems.TO_CUTE_PAST_ARRAY(inside.reason))
     rank = len(m.domain.extents)
 
     def place(index: Index, replica: Index, on: Numbers) -> Index:

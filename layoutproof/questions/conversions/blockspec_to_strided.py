@@ -5,6 +5,7 @@ from __future__ import annotations
 from layoutproof.core.errors import LayoutError
 from layoutproof.layouts.blockspec import BlockSpecLayout
 from layoutproof.layouts.strided import StridedLayout
+from layoutproof.questions import problems
 from layoutproof.questions.conversions.blockspec_to_cute import source as source
 from layoutproof.questions.conversions.modes import strided_digits
 
@@ -15,7 +16,7 @@ def convert(layout: BlockSpecLayout) -> StridedLayout:
     modes, start = strided_digits(m)
     for name, mode in zip(m.domain.names, modes, strict=True):
         if len(mode) > 1:
-            raise LayoutError(f"{name} has {len(mode)} strides; a dimension with strides has one")
+            raise LayoutError(problems.TO_STRIDED_STRIDES(name, len(mode)))
     strides = tuple(mode[0][1] for mode in modes)
     return StridedLayout(
         layout.operand.dtype, m.domain.extents, strides, None if start == 0 else start, m.range.count()

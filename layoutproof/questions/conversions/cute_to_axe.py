@@ -11,6 +11,7 @@ from layoutproof.layouts.axe.layout import MEMORY, AxeLayout
 from layoutproof.layouts.axe.swizzle import Swizzle
 from layoutproof.layouts.cute.layout import CuteLayout
 from layoutproof.layouts.cute.nested import modes_of, size_of
+from layoutproof.questions import problems
 
 
 def convert(layout: CuteLayout) -> AxeLayout:
@@ -20,7 +21,7 @@ def convert(layout: CuteLayout) -> AxeLayout:
         digits = list(zip(leaves(shape), leaves(stride), strict=True))
         iters += [(extent, step, MEMORY) for extent, step in reversed(digits)]
     if any(type(step) is int and step == 0 and extent != 1 for extent, step, _ in iters):
-        raise LayoutError(f"{layout} has a stride 0, and Axe's strides are not 0")
+        raise LayoutError(problems.TO_AXE_STRIDE_ZERO(layout))
     # a digit of extent 1 may have any stride; 1 is one that Axe allows
     kept = [(extent, 1 if step == 0 else step, axis) for extent, step, axis in iters]
     offset = {MEMORY: layout.offset} if layout.offset != 0 else {}

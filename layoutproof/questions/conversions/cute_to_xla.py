@@ -14,6 +14,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.size import Extent, product
 from layoutproof.layouts.cute.layout import CuteLayout, element_bits
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+from layoutproof.questions import problems
 from layoutproof.questions.ask import ask
 from layoutproof.questions.conversions.modes import Modes, strided_digits
 from layoutproof.registry.read import read_layout
@@ -25,13 +26,13 @@ MOST = 4
 def convert(layout: CuteLayout) -> XlaLayout:
     """`bf16 ((2,4,2),(128,2)):((1,256,2048),(2,1024))` is `bf16[16,256]{1,0:T(8,128)(2,1)}`."""
     if layout.element_type not in ELEMENT_BITS:
-        raise LayoutError(f"an XLA layout needs one of its element types; write for instance: f32 {layout}")
+        raise LayoutError(problems.TO_XLA_ELEMENT_TYPE(layout))
     m = layout.index_map()
     digits, start = strided_digits(m)
     if start != 0:
-        raise LayoutError(f"an XLA array starts at offset 0, not at {start}")
+        raise LayoutError(problems.TO_XLA_OFFSET(start))
     if len(digits) > MOST:
-        raise LayoutError(f"tile levels are sought for up to {MOST} dimensions, not for {len(digits)}")
+        raise LayoutError(problems.TO_XLA_DIMENSIONS(MOST, len(digits)))
     width = element_bits(layout.element_type)
     suffix = f"E({width})" if width < 8 else ""
     dims = ",".join(map(str, m.domain.extents))
@@ -44,7 +45,7 @@ def convert(layout: CuteLayout) -> XlaLayout:
         found: XlaLayout = read_layout(f"{layout.element_type}[{dims}]{{{text}{':' if tail else ''}{tail}}}")
         if ask("same_map", m, found).verdict is Verdict.PROVED:
             return found
-    raise LayoutError(f"no order and no tile levels made of its digits give {layout}")
+    raise LayoutError(problems.TO_XLA_TILES(layout))
 
 
 def _tilings(digits: list[Modes]) -> Iterator[list[list[Extent]]]:

@@ -8,6 +8,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
 from layoutproof.core.size import Extent, product
+from layoutproof.questions import problems
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
 
 Modes = tuple[tuple[Extent, Extent], ...]
@@ -26,15 +27,15 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
     ([((2, 1), (4, 256), (2, 2048)), ((128, 2), (2, 1024))], 0)
     """
     if m.replicas.extents:
-        raise LayoutError("a layout with several replicas has no single offset per element")
+        raise LayoutError(problems.OFFSET_OF_REPLICAS())
     roots = [Digit(d, extent, 1) for d, extent in enumerate(m.domain.extents)]
     index = tuple([DigitSum(((1, root),)) if root.extent != 1 else DigitSum(()) for root in roots])
     try:
         coordinates = m.flat().place(index, (), DigitNumbers())
     except Undecided as undecided:
-        raise LayoutError(f"the offset is no sum of digits times strides ({undecided})") from None
+        raise LayoutError(problems.OFFSET_DIGITS(undecided)) from None
     if len(coordinates) != 1:
-        raise LayoutError(f"a place has {len(coordinates)} coordinates here, not one offset")
+        raise LayoutError(problems.OFFSET_COORDINATES(len(coordinates)))
     (offset,) = coordinates
     form, constant = (offset.over_leaves(), offset.constant) if type(offset) is DigitSum else ({}, offset)
     found = []
@@ -43,10 +44,7 @@ def strided_digits(m: IndexMap) -> tuple[list[Modes], Extent]:
         whole = product(leaf.extent for leaf in leaves)
         if whole != root.extent:
             shown = "*".join(str(leaf.extent) for leaf in leaves)
-            raise LayoutError(
-                f"dimension {name} of extent {root.extent} is cut into digits {shown} = {whole}, more than there are "
-                "elements: only whole tiles can be written as digits"
-            )
+            raise LayoutError(problems.DIGITS_PAST_ELEMENTS(name, root.extent, shown, whole))
         found.append(_merged([(leaf.extent, form.get(leaf, 0)) for leaf in reversed(leaves)]))
     return found, constant
 
@@ -68,18 +66,18 @@ def bases_of(m: IndexMap) -> tuple[tuple[tuple[str, tuple[tuple[int, ...], ...]]
     below 0, several replicas.
     """
     if m.sizes() or m.replicas.extents:
-        raise LayoutError("a linear layout has constant sizes and one place per element")
+        raise LayoutError(problems.TO_LINEAR_SIZES())
     zero = (0,) * len(m.domain.extents)
     if any(m.at(zero)):
-        raise LayoutError(f"a linear layout has element {zero} at 0, not at {m.at(zero)}")
+        raise LayoutError(problems.TO_LINEAR_ORIGIN(zero, m.at(zero)))
     inputs, most = [], [0] * len(m.range.extents)
     for d, (name, extent) in enumerate(zip(m.domain.names, m.domain.extents, strict=True)):
         count = int(extent)
         if count < 1 or count & (count - 1):
-            raise LayoutError(f"the extent {count} of {name} is no power of two")
+            raise LayoutError(problems.TO_LINEAR_POWER_OF_TWO(count, name))
         bases = [m.place((*zero[:d], 1 << k, *zero[d + 1 :]), (), INTS) for k in range(count.bit_length() - 1)]
         if any(entry < 0 for basis in bases for entry in basis):
-            raise LayoutError("a linear layout has no places below 0")
+            raise LayoutError(problems.TO_LINEAR_NEGATIVE())
         most = [max([high, *column]) for high, column in zip(most, zip(*bases, strict=True), strict=False)] or most
         inputs.append((name, tuple(bases)))
     sizes = []

@@ -15,6 +15,7 @@ from layoutproof.core.size import product
 from layoutproof.layouts.axe.layout import AxeLayout, Iter
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import Sharding
+from layoutproof.questions import problems
 from layoutproof.solvers.digits.number import Digit, DigitNumbers, DigitSum
 
 
@@ -22,7 +23,7 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
     """`f32[4,6]{1,0} sharded {devices=[2,1]<=[2]}` is `S[(2,2,6):(1@gpuid,6@m,1@m)] on (4,6)`."""
     m = layout.index_map()
     if not isinstance(layout, ShardedArray):
-        raise LayoutError(f"{layout} places no array, so there is nothing to convert")
+        raise LayoutError(problems.TO_AXE_NO_ARRAY(layout))
     _check(m)
     axes = ("gpuid", "m") if layout.layout is not None else m.range.names
     dimensions = [Digit(k, extent, 1) for k, extent in enumerate(m.domain.extents)]
@@ -30,7 +31,7 @@ def convert(layout: ShardedArray | Sharding) -> AxeLayout:
     forms = _forms(m, dimensions, choices)
     steps = {leaf: (step, axis) for axis, (form, _) in zip(axes, forms, strict=True) for leaf, step in form.items()}
     if len(steps) != sum(len(form) for form, _ in forms):
-        raise LayoutError("no Axe form: a digit moves both the device and the place on it")
+        raise LayoutError(problems.TO_AXE_DEVICE_AND_PLACE())
     shard = [step for k, root in enumerate(dimensions) for step in _iters(root, steps, f"dimension {k}")]
     replicas = [step for root in choices for step in _iters(root, steps, "the replicas")]
     if not shard or shard[0][2] != axes[0]:
@@ -46,10 +47,10 @@ def _check(m: IndexMap) -> None:
     """LayoutError for replicas that are not equal, for tiles that are no whole blocks, for no dimension at all."""
     for name in m.replicas.names:
         if name != "replicated":
-            raise LayoutError(f"no Axe form: {name} replicas hold different values, and R is of equal ones")
+            raise LayoutError(problems.TO_AXE_REPLICAS(name))
     _whole(m)
     if not m.domain.extents:
-        raise LayoutError("no Axe form: the array has no dimensions, and a layout of Axe has one at least")
+        raise LayoutError(problems.TO_AXE_NO_DIMENSION())
 
 
 def _forms(m: IndexMap, dimensions: list[Digit], choices: list[Digit]) -> list[tuple[dict[Digit, Any], Any]]:
@@ -58,7 +59,7 @@ def _forms(m: IndexMap, dimensions: list[Digit], choices: list[Digit]) -> list[t
     try:
         coordinates = m.place(index, replica, DigitNumbers())
     except Undecided as undecided:
-        raise LayoutError(f"no Axe form: the place is no sum of digits times strides ({undecided})") from None
+        raise LayoutError(problems.TO_AXE_PLACE_DIGITS(undecided)) from None
     return [(c.over_leaves(), c.constant) if type(c) is DigitSum else ({}, c) for c in coordinates]
 
 
@@ -67,10 +68,7 @@ def _whole(m: IndexMap) -> None:
     shards: Any = m.place
     for k, (extent, tiles, size) in enumerate(zip(shards.extents, shards.tiles, shards.shard, strict=True)):
         if size * tiles != extent:
-            raise LayoutError(
-                f"no Axe form: dimension {k} of extent {extent} over {tiles} tiles is uneven, and digits of D take "
-                "all their values"
-            )
+            raise LayoutError(problems.TO_AXE_UNEVEN(k, extent, tiles))
 
 
 def _number(root: Digit) -> DigitSum:
@@ -80,5 +78,5 @@ def _number(root: Digit) -> DigitSum:
 def _iters(root: Digit, steps: dict[Digit, tuple[Any, str]], what: str) -> list[Iter]:
     leaves = root.leaves()
     if product(leaf.extent for leaf in leaves) != root.extent:
-        raise LayoutError(f"no Axe form: {what} of extent {root.extent} is padded, and D consists of whole digits")
+        raise LayoutError(problems.TO_AXE_PADDED(what, root.extent))
     return [(leaf.extent, *steps[leaf]) for leaf in leaves if leaf.extent != 1]

@@ -11,6 +11,7 @@ from layoutproof.core.size import Extent
 from layoutproof.layouts.cute.layout import CuteLayout, Swizzle, element_bits
 from layoutproof.layouts.cute.nested import Nested
 from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.questions import problems
 from layoutproof.questions.conversions.modes import Modes, strided_digits
 
 
@@ -26,16 +27,13 @@ def plain_memory(m: IndexMap, language: str) -> None:
     memory = m.memory
     if memory is not None and (memory.space or memory.prefix_bytes):
         what = f"the memory space S({memory.space})" if memory.space else f"the prefix M({memory.prefix_bytes})"
-        raise LayoutError(f"{language} cannot say {what}")
+        raise LayoutError(problems.LANGUAGE_LACKS(language, what))
 
 
 def typed(m: IndexMap, element_type: str) -> str:
     """The element type, if CuTe stores it in as many bits."""
     if m.memory is not None and element_bits(element_type) != m.memory.bits:
-        raise LayoutError(
-            f"elements of {element_type} are stored in {m.memory.bits} bits; CuTe stores them in "
-            f"{element_bits(element_type)}"
-        )
+        raise LayoutError(problems.TO_CUTE_ELEMENT_BITS(element_type, m.memory.bits, element_bits(element_type)))
     return element_type
 
 
