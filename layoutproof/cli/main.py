@@ -24,6 +24,7 @@ from layoutproof.cli.arguments import print_json, say
 from layoutproof.cli.interrupt import leave, listen
 from layoutproof.core.document import envelope, error_entry
 from layoutproof.core.errors import InternalError, LayoutError, Undecided, unknown_name
+from layoutproof.core.message import message_of
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -211,7 +212,9 @@ def _message(error: Exception) -> str:
         if not error.filename and _folder_is_gone():
             return problems.FOLDER_DELETED()
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    if isinstance(error, LayoutError | Undecided):
+    if isinstance(error, LayoutError):
         return str(error)
+    if isinstance(error, Undecided):
+        return message_of(error)
     what = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
     return problems.INTERNAL_ERROR(what)

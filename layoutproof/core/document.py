@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeVar, cast
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.message import Message
 
 VERSION: Final = 2
 
@@ -66,6 +67,7 @@ class Document(_Versioned):
 class ErrorEntry(TypedDict):
     kind: Annotated[str, Exactly(Literal["input", "usage", "unknown", "internal"])]
     message: str
+    id: NotRequired[Annotated[str, Doc("which message it is; it stays the same where the words are bettered")]]
     text: NotRequired[Annotated[str, Doc("what was being read")]]
     file: NotRequired[str]
     line: NotRequired[int]
@@ -106,10 +108,9 @@ def error_entry(error: Exception, kind: str, message: str) -> ErrorEntry:
     >>> error_entry(LayoutError("no such layout", file="a.yaml", line=3), "input", "")
     {'kind': 'input', 'message': 'no such layout', 'file': 'a.yaml', 'line': 3}
     """
-    if not isinstance(error, LayoutError):
-        return {"kind": kind, "message": message}
-    found: ErrorEntry = {
-        "kind": kind, "message": error.problem, "text": error.text, "file": error.file, "line": error.line or 0,
-        "column": error.column or 0,
-    }  # fmt: skip
+    said = error.problem if isinstance(error, LayoutError) else message
+    found: ErrorEntry = {"kind": kind, "message": said, "id": said.id if isinstance(said, Message) else ""}
+    if isinstance(error, LayoutError):
+        found["text"], found["file"] = error.text, error.file
+        found["line"], found["column"] = error.line or 0, error.column or 0
     return without_empty(found)

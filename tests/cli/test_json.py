@@ -12,8 +12,10 @@ import pytest
 
 from layoutproof.cli import main as cli
 from layoutproof.cli.documents import DOCUMENTS, adapter, json_schema
+from layoutproof.core.document import error_entry
+from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
-from layoutproof.core.message import Template
+from layoutproof.core.message import Template, message_of
 from layoutproof.core.result import Verdict
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
@@ -337,3 +339,11 @@ def test_every_key_of_a_finding_is_published() -> None:
     many = {field.name: ("x",) for field in fields(Finding) if getattr(whole, field.name) == ()}
     many["follows"] = (whole,)
     assert set(as_dict(replace(whole, **words, **many, bad_input=True))) == set(FindingEntry.__annotations__)
+
+
+def test_an_error_has_the_id_of_its_message() -> None:
+    """Of a text that is no layout, and none of one that no template says."""
+    said = Template("xla.word", "{word!r} is no word")("a b")
+    assert error_entry(LayoutError(said, text="a b"), "input", "")["id"] == "xla.word"
+    assert error_entry(Undecided(said), "unknown", message_of(Undecided(said)))["id"] == "xla.word"
+    assert "id" not in error_entry(LayoutError("a b is no word"), "input", "")
