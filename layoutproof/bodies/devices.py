@@ -261,7 +261,9 @@ class Devices:
                     coming = sending or ("come", device, position) in held
                     for key, waits in ((event.sent, sending), (event.semaphore, coming)):
                         if key is not None:
-                            moved = event.amount if not waits else event.amount - 1 if partly else 0
+                            # an arrival that moves nothing comes as a whole, or not
+                            part = event.amount - 1 if partly and event.pieces else 0
+                            moved = part if waits else event.amount
                             counts[key] = counts.get(key, 0) + moved
                             woken.append(key)
                 position += 1

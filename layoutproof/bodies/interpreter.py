@@ -132,19 +132,12 @@ REFUSED: Mapping[str, str] = {
     "matmul_pop": "the matrix unit used directly",
     "sc_fetch_and_add": "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
     "sync_copy(.., add=True) into shared memory",
-    "core_map": "a mesh in a body: the warps of a GPU",
     "async_prefetch": "a copy into a cache of a GPU",
     "async_store_smem": "shared memory of another program of a cluster",
     "barrier_test": "a barrier that is looked at and not waited for",
-    "tcgen05_mma": "the tensor memory of Blackwell",
-    "tcgen05_commit_arrive": "the tensor memory of Blackwell",
-    "commit_tmem": "the tensor memory of Blackwell",
-    "async_load": "the tensor memory of Blackwell",
-    "wait_load_tmem": "the tensor memory of Blackwell",
-    "async_store_tmem": "the tensor memory of Blackwell",
-    "async_copy_scales_to_tmem": "the tensor memory of Blackwell",
-    "async_copy_sparse_metadata_to_tmem": "the tensor memory of Blackwell",
-    "async_copy_smem_to_tmem": "the tensor memory of Blackwell",
+    "async_copy_scales_to_tmem": "a copy into the tensor memory of Blackwell",
+    "async_copy_sparse_metadata_to_tmem": "a copy into the tensor memory of Blackwell",
+    "async_copy_smem_to_tmem": "a copy into the tensor memory of Blackwell",
     "try_cluster_cancel": "programs that are given out while the kernel runs",
     "query_cluster_cancel": "programs that are given out while the kernel runs",
     "inline_mgpu_p": "code of the compiler's own language",
@@ -173,6 +166,7 @@ class Interpreter:
     nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
     messages on unknown forms.  forwards: whether data that a copy has brought from a table is known by its name there;
     forwarded: memory, the loop, and the effect at which that was assumed of a copy outside of the loop.
+    warps: of an axis of warps (`WarpMesh`) the number of the warp that is looked at.
     """
 
     def __init__(
@@ -214,6 +208,7 @@ class Interpreter:
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
         self.asks: set[str] = set()
+        self.warps: dict[str, Term] = {}
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None

@@ -69,6 +69,7 @@ class Pass(Protocol):
     checks: list[tuple[Term, Spot]]
     barriers: list[Spot]
     asks: set[str]
+    warps: dict[str, Term]
     path: tuple[Term, ...]
     loops: tuple[Loop, ...]
     scope: str

@@ -17,6 +17,7 @@ BITCAST_ELEMENTS = Template("bodies.bitcast_elements", "which elements of {refer
 BITWISE = Template("bodies.bitwise", "the bitwise operation {name}")
 BLOCK_UNKNOWN = Template("bodies.block_unknown", "a block that is not known")
 BODY_AS = Template("bodies.body_as", "the body, as {version} has it ({failure})")
+BODY_MESH = Template("bodies.body_mesh", "a mesh in a body, of the kind {mesh}")
 BODY_NOT_READ = Template("bodies.body_not_read", "the body of {kernel} was not read")
 BRANCH_REFERENCE = Template("bodies.branch_reference", "a branch that chooses a reference")
 CALL_WITHOUT_BODY = Template("bodies.call_without_body", "a call of {name} without its body")
@@ -24,7 +25,9 @@ CAPTURED = Template("bodies.captured", "an array of shape {shape} captured by th
 CHANGED = Template("bodies.changed", "a body that was changed already")
 CHECKS = Template("bodies.checks", "more than {most} checks of what earlier programs and iterations leave")
 CLUSTER_AXES = Template("bodies.cluster_axes", "copy_gmem_to_smem for the programs along {axes} axes of a cluster")
-CLUSTER_LEADER = Template("bodies.cluster_leader", "copy_gmem_to_smem that only the leader of a cluster tracks")
+CLUSTER_PART = Template(
+    "bodies.cluster_part", "a copy that programs of a cluster divide, of a shape they do not divide"
+)
 CODE_ARRAY = Template("bodies.code_array", "an array of the code")
 CODE_NUMBER = Template("bodies.code_number", "a number of the code that is no integer")
 COMBINES = Template("bodies.combines", "copy_smem_to_gmem that combines by {operation}")
@@ -139,6 +142,9 @@ LOOK_AT_TAKING = Template(
     "bodies.look_at_taking", "look at what waits for {semaphore}: it takes less than is signalled"
 )
 LOOK_AT_WAITING = Template("bodies.look_at_waiting", "look at who waits for {word}: it takes less than is signalled")
+LOOK_AT_TENSOR_ORDER = Template(
+    "bodies.look_at_tensor_order", "look at the barrier between them: plgpu.Barrier(orders_tensor_core=True)"
+)
 LOOK_AT_WAITS = Template(
     "bodies.look_at_waits", "look at the waits for {semaphore}: they take less than is signalled and copied"
 )
@@ -263,6 +269,11 @@ STORE_GIVES = Template("bodies.store_gives", "what a store gives")
 STRAY = Template("bodies.stray", "speaks of {names}, a loop's counter outside of the loop")
 SWAP = Template("bodies.swap", "what a swap gives")
 THREAD_REACHES = Template("bodies.thread_reaches", "whether a thread reaches line {line}: {held}")
+TENSOR_ORDER = Template(
+    "bodies.tensor_order",
+    "{does} {element}{name} while {meanwhile} it at line {line}: no barrier between them has orders_tensor_core",
+)
+TENSOR_SCALES = Template("bodies.tensor_scales", "an MMA of scaled or sparse operands")
 TILED_MEMORY = Template("bodies.tiled_memory", "memory of the shape {dims} in tiles of {tiling}")
 TOUCHES = Template("bodies.touches", "{touches:,} touches of {region}")
 TWO_LISTS = Template("bodies.two_lists", "two lists of places of which some are ignored")
@@ -292,6 +303,8 @@ WAIT_BYTES = Template("bodies.wait_bytes", "how many bytes are waited for")
 WAIT_KEEPS = Template("bodies.wait_keeps", "a wait that leaves its semaphore as it is")
 WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which is computed")
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")
+WARPS_WAIT = Template("bodies.warps_wait", "{barrier}, for which single warps wait and warpgroups too")
+WARPS_WRITE = Template("bodies.warps_write", "global memory that several warps of a warpgroup write")
 WGMMA_SHAPE = Template("bodies.wgmma_shape", "an operand of wgmma whose shape depends on data")
 WHILE_IN_FLIGHT = Template("bodies.while_in_flight", "{does} {where} while {moving} it is in flight{since}")
 WIDTH = Template("bodies.width", "the width of {dtype}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import WARPS
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.values import Span, Value, dims_of, number
@@ -41,6 +42,8 @@ def _num_programs(on: Pass, equation: Equation, operands: list[Value]) -> list[V
 def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = equation.params["axis_name"]
     span = None
+    if str(axis) in on.warps:
+        return [number(on.warps[str(axis)], equation.outvars[0].aval.dtype, (0, WARPS - 1))]
     on.asks.add(axis)
     if axis in on.names:
         place, span = Term("name", axis), _below(on.grid[on.names.index(axis)])

@@ -10,6 +10,12 @@ has waited for them (`wait_smem_to_gmem`, `wgmma_wait`). What threads store to s
 after a `commit_smem` between the two. Memory that a scope allocates is one for all threads, as JAX demands of a kernel
 of several; accumulators are a thread's own (`_run_scoped_lowering_rule` in lowering.py of jax 0.10.2).
 
+The warps of a warpgroup (`WarpMesh`) are threads of their own where they do different things: the first one does what
+the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory has ended when an
+arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). Such MMAs of one thread on one
+accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
+pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
+
 Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
 in shared memory: one of each such class is run.
 """
@@ -29,6 +35,10 @@ from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
     COPIES_OUT,
     MMAS,
+    TENSOR,
+    TENSOR_LOADS,
+    TENSOR_STORES,
+    WARPS,
     Access,
     Body,
     BodyReference,
@@ -44,7 +54,7 @@ from layoutproof.bodies.effects import (
     adds_to,
     writes_to,
 )
-from layoutproof.bodies.forward import Here, Run, forward, nested
+from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
@@ -60,6 +70,9 @@ MOST_STORING = 2_000
 """Programs whose stores are looked at one by one."""
 MOST_EVENTS = 6_000
 """Events of all threads of one program together."""
+_MEET = "warps"
+"""The semaphore by which warps of a warpgroup wait for each other before and after what they do by themselves."""
+_TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
 def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
@@ -91,14 +104,25 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
+    together, apart = (
+        {
+            e.semaphore.reference.name
+            for e in body.effects
+            if _by_warps(e) is by and (isinstance(e, Wait) or (by and _is_copy_out(e)))
+        }
+        for by in (False, True)
+    )
+    for name in sorted(together & apart):
+        # each warp looks at the parity of the phase that it waits for, and waits for what it has started itself
+        raise Unsupported(problems.WARPS_WAIT(name))
     ended: set[str] = set()
     for effect in body.effects:
         # what comes next in that memory would have to wait for copies and MMAs of what was there
         if ended and not isinstance(effect, Freed) and any(_is_shared(view) for view in _views(effect)):
             raise Unsupported(problems.SCOPE_ENDED(min(ended)))
-        ended |= {r.name for r in effect.references if r.memory == "shared"} if isinstance(effect, Freed) else set()
+        ended |= {r.name for r in effect.references if r.memory in _SHARED} if isinstance(effect, Freed) else set()
     for reference in body.references:
-        if reference.memory == "shared" and reference.fresh_in:
+        if reference.memory in _SHARED and reference.fresh_in:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
 
 
@@ -106,8 +130,21 @@ def _in_global(view: View) -> bool:
     return view.reference.memory == "gmem"
 
 
+_SHARED = ("shared", "tmem")
+"""The memories of a program that all of its threads have."""
+
+
 def _is_shared(view: View) -> bool:
-    return view.reference.memory == "shared"
+    return view.reference.memory in _SHARED
+
+
+def _is_copy_out(effect: Effect) -> bool:
+    return isinstance(effect, StartedCopy) and effect.semaphore.reference.in_order
+
+
+def _by_warps(effect: Effect) -> bool:
+    """Whether single warps do it, each by itself."""
+    return any(loop.warps for loop in effect.spot.loops)
 
 
 # classes of programs
@@ -122,10 +159,16 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
         programs = [(0,) * len(apart)]
     seen: set[object] = set()
     traced = 0
+    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
     for program in programs:
         at = dict(zip(apart, program, strict=True))
-        places = list(product(*([at[name]] if name in at else range(extent) for name, extent in grid.items())))
-        events = [_ThreadTrace(kernel, places, number).run() for number in range(len(places))]
+        threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid.items()))
+        places = [place for place in threads for _ in range(warps)]
+        traces = [_ThreadTrace(kernel, places, number, number % warps) for number in range(len(places))]
+        events = [trace.run() for trace in traces]
+        for k in range(0, len(traces), warps):
+            if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
+                raise Unsupported(problems.WARPS_WRITE())
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
@@ -136,7 +179,7 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
 
 
 def _does(event: Event) -> object:
-    return event.kind, event.spot.number, event.amount, event.semaphore, event.queue, event.pieces
+    return event.kind, event.spot.number, event.amount, event.semaphore, event.sent, event.queue, event.pieces
 
 
 def _asks(body: Body, ids: frozenset[str]) -> bool:
@@ -186,9 +229,13 @@ def _views(effect: Effect) -> tuple[View, ...]:
 
 
 class Warpgroups(Devices):
-    """The threads of one program, or of those of one cluster. places: of each.  events: of each, in order."""
+    """The threads of one program, or of those of one cluster.
 
-    def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]]) -> None:
+    places: of each; warps that are threads of their own have that of their warpgroup.  events: of each, in order.
+    plain: whether all barriers order tensor memory.
+    """
+
+    def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]], plain: bool = False) -> None:
         self.kernels = (kernel,)
         self.axes = tuple(zip(kernel.grid_names, kernel.grid, strict=True))
         self.cores, self.word = True, "program"
@@ -199,12 +246,28 @@ class Warpgroups(Devices):
         self.begins = [[0] for _ in self.places]
         self._signals = [_signals(events) for events in self.events]
         self._parts = _whole(kernel)
-        self._arrivals = {r.name: _phase(kernel, r) for r in kernel.body.references}
+        references: Sequence[BodyReference] = kernel.body.references
+        self._arrivals = {r.name: _phase(kernel, r) for r in references}
+        self._tensor = {r.name for r in references if r.memory == "tmem"}
+        # by thread, where it asks for an arrival behind what it has started on tensor memory
+        self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
+        other = {r.name for r in references if not r.orders}
+        self._ordering = self
+        if self._tensor and not plain:
+            passed = [[_passed(event, other) for event in each] for each in self.events]
+            self._ordering = Warpgroups(kernel, places, passed, plain=True)
         self.look()
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
         return (n for n in range(len(self.events)) if n != device)
+
+    def run(
+        self, held: frozenset[tuple[str, int, int]], partly: bool = False
+    ) -> tuple[tuple[int, ...], dict[Key, int]]:
+        """As of `Devices`; where an MMA is held back that has not ended ("mma"), so are all arrivals behind it."""
+        behind = {("sent", d, k) for kind, d, at in held if kind == "mma" for k in self._arrives[d] if k > at}
+        return super().run(frozenset(end for end in held if end[0] != "mma") | behind, partly)
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far other threads may come before something has ended: they see of a thread what it signals next."""
@@ -212,6 +275,26 @@ class Warpgroups(Devices):
         if kind == "at" and position < len(self.events[device]):
             end = kind, device, self._signals[device][position]
         return super().reached(end)
+
+    def before(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether the first has surely ended when the other one begins, or comes first in the order of the MMAs."""
+        a, b = one.event, other.event
+        mmas = a.device == b.device and a.queue == b.queue == TENSOR and one.piece.writes and other.piece.writes
+        if mmas and one.piece.region == other.piece.region:
+            # those that share a part of their accumulators need not come one after the other
+            return a.position < b.position
+        if not super().before(one, other):
+            return False
+        by_tensor = a.device != b.device and one.piece.region.name in self._tensor
+        return self._ordering is self or not by_tensor or self._ordering.before(one, other)
+
+    def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
+        return one.event.queue == other.event.queue == "" and super()._in_order(one, other)
+
+    def _does(self, span: TouchedTime) -> str:
+        loops, turns = span.event.spot.loops, span.event.turns
+        warp = next((f", warp {turn}" for loop, turn in zip(loops, turns, strict=False) if loop.warps), "")
+        return f"{self.name(span.event.device)}{warp} {span.piece.does}"
 
     # questions
 
@@ -229,15 +312,32 @@ class Warpgroups(Devices):
         yield from self._uncommitted()
 
     def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
+        if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
+            return self._out_of_tensor_order(one, other, met)
         found = super()._met(one, other, met)
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
+        if one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
+            # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
+            return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
         followed = any(
-            span.event.kind == "use" and any(e.kind == "use" for e in self._until_waited(span)) for span in started
+            span.event.queue == MMAS and any(e.queue == MMAS and e.kind == "use" for e in self._until_waited(span))
+            for span in started
         )
         return replace(found, kind="own", sure=found.sure and not followed)
+
+    def _out_of_tensor_order(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem:
+        """What only barriers order that do not order tensor memory."""
+        a, b = one.event, other.event
+        name, element = one.piece.region.name, met if isinstance(met, tuple) else ()
+        shown = "" if element == () else f"element {element} of "
+        what = problems.TENSOR_ORDER(self._does(one), shown, name, self._does(other), _line(b.spot))
+        hint = problems.LOOK_AT_TENSOR_ORDER()
+        found = self._problem("own", what, hint, name, a, element=element, other=b.device, to=b)
+        sure = one.piece.sure and other.piece.sure and isinstance(met, tuple)
+        return found if sure else replace(found, what=f"perhaps {what}", sure=False)
 
     def _until_waited(self, span: TouchedTime) -> Sequence[Event]:
         return self.events[span.event.device][span.event.position + 1 : span.end[2]]
@@ -249,6 +349,9 @@ class Warpgroups(Devices):
             event = events[self.end[device]]
             assert event.semaphore is not None
             _, _, name, at = event.semaphore
+            if name == _MEET:
+                # another warp never comes
+                continue
             wanted, arrived = (n // self._parts for n in (event.amount, self.counts.get(event.semaphore, 0)))
             what = problems.NEVER_ARRIVES(self.name(device), wanted, slot_text(name, at), arrived)
             hint = problems.LOOK_AT_COPIES_IN(slot_text(name, at))
@@ -279,12 +382,15 @@ class Warpgroups(Devices):
                 kind, device, position = span.end
                 if kind == "at" and position < len(self.events[device]):
                     continue
-                held = self.reached(span.end) if kind == "come" else self.end
+                if span.event.queue in (TENSOR_LOADS, TENSOR_STORES):
+                    # they end by themselves, and what nobody reads needs no commit
+                    continue
+                held = self.end if kind == "at" else self.reached(span.end)
                 if span.event.kind != "touch" and held == tuple(map(len, self.events)):
                     name = span.piece.region.name
                     what = problems.NOT_WAITED(self._does(span), name)
                     hint = problems.LOOK_AT_LINE(_line(span.event.spot))
-                    yield self._problem("ends" if kind == "at" else "tail", what, hint, name, span.event)
+                    yield self._problem("tail" if kind == "come" else "ends", what, hint, name, span.event)
                     return
 
     def _uncommitted(self) -> Iterator[DeviceProblem]:
@@ -330,9 +436,17 @@ class Warpgroups(Devices):
                 at = ("at", device, event.position)
                 if event.kind == "touch":
                     yield from (TouchedTime(event, piece, at) for piece in event.pieces)
+                elif event.queue == TENSOR:
+                    yield from (TouchedTime(event, piece, ("mma", device, event.position)) for piece in event.pieces)
                 elif event.kind in ("start", "use"):
                     end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
                     yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+
+
+def _passed(event: Event, barriers: set[str]) -> Event:
+    """An event, without the wait where it is for one of some barriers."""
+    waits = event.kind == "phase" and event.semaphore is not None and event.semaphore[2] in barriers
+    return replace(event, kind="passed", semaphore=None) if waits else event
 
 
 def _whole(kernel: Kernel) -> int:
@@ -356,7 +470,7 @@ def _signals(events: Sequence[Event]) -> list[int]:
     found = [len(events)] * len(events)
     following = len(events)
     for event in reversed(events):
-        if event.semaphore is not None and event.kind != "phase":
+        if event.semaphore is not None and event.kind not in ("phase", "wait"):
             following = event.position
         found[event.position] = following
     return found
@@ -365,11 +479,11 @@ def _signals(events: Sequence[Event]) -> list[int]:
 def _waited(events: Sequence[Event]) -> dict[int, int]:
     """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
     ends: dict[int, int] = {}
-    open_: dict[str, list[list[int]]] = {COPIES_OUT: [[]], MMAS: [[]]}
+    open_: dict[str, list[list[int]]] = {name: [[]] for name in (COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)}
     for event in events:
         groups = open_.get(event.queue, [])
         match event.kind:
-            case "start" | "use" if event.queue:
+            case "start" | "use" if event.queue in open_:
                 groups[-1].append(event.position)
             case "close":
                 groups.append([])
@@ -382,11 +496,15 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
 
 
 class _ThreadTrace(Run):
-    """One thread of one program: its events in order. A domain of `forward`."""
+    """One thread of one program: its events in order. A domain of `forward`.
 
-    def __init__(self, kernel: Kernel, places: Sequence[Place], number: int) -> None:
+    warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
+    """
+
+    def __init__(self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0) -> None:
         super().__init__(kernel)
-        self.number, self.place = number, places[number]
+        self.number, self.place, self.warp = number, places[number], warp
+        self.writes_global = False
         inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in inside) for place in places]
         # of each program of the cluster its first thread, which stands for it
@@ -406,9 +524,32 @@ class _ThreadTrace(Run):
 
     # the domain
 
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Goes through each turn; of warps that do something by themselves through its own."""
+        if not nest.loop.warps:
+            super().loop(nest, here, state)
+            return
+        first = self.number - self.warp
+        others = [(first, 0, _MEET, (warp,)) for warp in range(1, WARPS)]
+        spot = Spot(nest.first, (), nest.around, nest.loop.source)
+        mine: Key = (first, 0, _MEET, (self.warp,))
+        meet: Key = (first, 0, _MEET, ())
+        if self.warp:
+            self._note("wait", spot, here, 1, mine)
+        for key in () if self.warp else others:
+            self._note("signal", spot, here, 1, key)
+        forward(nest.parts, self, here.turn(nest.loop, self.warp, {}), state)
+        if self.warp:
+            self._note("signal", spot, here, 1, meet)
+        else:
+            self._note("wait", spot, here, WARPS - 1, meet)
+
     def effect(self, effect: Effect, here: Here, state: None) -> None:
         """Notes an event, if it happens."""
-        if isinstance(effect, Freed) or (isinstance(effect, Access) and _in_global(effect.view)):
+        if isinstance(effect, Freed) or (self.warp and not _by_warps(effect)):
+            return
+        target = writes_to(effect)
+        if isinstance(effect, Access) and _in_global(effect.view) and not (target and _by_warps(effect)):
             return
         on = self._at(here)
         held: Any = True
@@ -420,11 +561,20 @@ class _ThreadTrace(Run):
             held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         on.steps = 0
-        if isinstance(effect, Access):
+        self.writes_global |= target is not None and _in_global(target) and _by_warps(effect)
+        if isinstance(effect, Access) and not _in_global(effect.view):
             does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
             sure = held is True and effect.mask is None
-            piece = self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds_to(effect))
-            self._note("touch", effect.spot, here, pieces=(piece,))
+            adds = adds_to(effect) and not effect.queue
+            pieces = tuple(
+                self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
+                for program in self._along(effect.across)
+            )
+            self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
+            if effect.queue:
+                self._note("close", effect.spot, here, queue=effect.queue)
+        elif isinstance(effect, Access):
+            return
         elif held is not True:
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
@@ -446,8 +596,12 @@ class _ThreadTrace(Run):
                         self._note("close", spot, here, queue=queue)
                 else:
                     self._fills(on, effect, here)
-            case StartedUse(views, semaphore, spot):
-                pieces = tuple(self._piece(on, view, here, False, "multiplies", True) for view in views)
+            case StartedUse(views, semaphore, spot, across):
+                pieces = tuple(
+                    self._piece(on, view, here, False, "multiplies", True, program=program)
+                    for view in views
+                    for program in self._along(across)
+                )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
@@ -458,6 +612,8 @@ class _ThreadTrace(Run):
                 self._note("phase", spot, here, self._phases[key], key)
             case Signal(semaphore, _, spot) if semaphore.reference.in_order:
                 self._note("close", spot, here, queue=semaphore.reference.name)
+            case Signal(semaphore, _, spot, after=after) if after:
+                self._arrives(on, effect, here)
             case Signal(semaphore, amount, spot, wait) if not wait and amount is not None:
                 times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
                 for program in self._along(semaphore.reference.across):
@@ -467,9 +623,29 @@ class _ThreadTrace(Run):
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
+    def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
+        """An arrival that comes when what the thread has begun on tensor memory has ended."""
+        keys = [self._key(on, signal.semaphore, program) for program in self._along(signal.across)]
+        if len(keys) > 2:
+            raise Unsupported(problems.BETWEEN_THREADS(_line(signal.spot)))
+        self._note(
+            "start",
+            signal.spot,
+            here,
+            _whole(self.kernel),
+            keys[0],
+            queue=signal.after,
+            sent=keys[1] if keys[1:] else None,
+        )
+
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
         sharing = self._along(copy.across)
+        if copy.led:
+            piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None)
+            share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, sharing[0])
+            self._note("start", copy.spot, here, share, key, (piece,))
+            return
         for program in sharing:
             # shares of one copy are parts of their own: two of them never meet
             shared = len(sharing) > 1
@@ -496,10 +672,11 @@ class _ThreadTrace(Run):
         semaphore: Key | None = None,
         pieces: tuple[DeviceMemory, ...] = (),
         queue: str = "",
+        sent: Key | None = None,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, None, pieces, queue
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
@@ -525,7 +702,7 @@ class _ThreadTrace(Run):
         memory = (0, region.name, here.turns[: len(reference.fresh_in)])
         # accumulators, and what else is no shared memory, are a thread's own
         own = self._programs[self._program] if program is None else program
-        owner = own if reference.memory == "shared" else self.number
+        owner = own if reference.memory in _SHARED else self.number
         return DeviceMemory(owner, memory, region, writes, does, sure and known, adds)
 
     def _key(self, on: Symbolic, view: View, program: int | None = None) -> Key:

@@ -13,6 +13,7 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_gpu_ops import NOT_TRACED, MosaicGpuOp, ops, pretended
 from tests.pallas.mosaic_gpu_pairs import PAIRS
+from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
 HEAD = """# Kernels of Mosaic GPU
@@ -147,7 +148,7 @@ def _short(reason: str) -> str:
 
 def pairs() -> Iterator[str]:
     """The rows of the pairs."""
-    for name, pair in (PAIRS | THREAD_PAIRS).items():
+    for name, pair in (PAIRS | THREAD_PAIRS | TENSOR_PAIRS).items():
         yield _cells(name, f"`{pair.question}`", pair.why)
 
 

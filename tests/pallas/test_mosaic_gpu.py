@@ -21,6 +21,7 @@ from layoutproof.core.result import Verdict
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
 from tests.pallas.mosaic_gpu_page import pairs, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
+from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 from tests.said import Said
 
@@ -37,7 +38,7 @@ def decided(function: Any, args: tuple[Any, ...], target: str | None = "mosaic_g
     return [f for f in found if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
 
 
-ALL = PAIRS | THREAD_PAIRS
+ALL = PAIRS | THREAD_PAIRS | TENSOR_PAIRS
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -170,13 +171,13 @@ def test_what_is_not_modelled_is_named_and_never_green(what: str) -> None:
         out_type=jax.ShapeDtypeStruct((64, 128), jnp.float32),
         grid=(1,),
         grid_names=("i",),
-        cluster=(2, 1),
+        cluster=(4 if what == "a leader" else 2, 1),
         cluster_names=("c", "d"),
         scratch_types=[plgpu.SMEM((64, 128), jnp.float32), plgpu.Barrier()],
     )
     result = lp.kernels(function, *ROWS)
     words = {
-        "a leader": Said("bodies.cluster_leader"),
+        "a leader": Said("bodies.cluster_part"),
         "two axes": Said("bodies.cluster_axes", axes=2),
         "reduction": Said("bodies.combines"),
     }
