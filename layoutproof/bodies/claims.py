@@ -83,6 +83,10 @@ def asked(
     extra, place = more_terms[: len(extra)], more_terms[len(extra) :]
     wanted = [whole, *extra, *place]
     names, reads, facts = closure(body, wanted, loops={loop.name for loop in loops})
+    # how often a loop runs is a term, too
+    while counts := [o.count for o in loops if o.name in names and counted(o) and o.count not in wanted]:
+        wanted += [count for count in counts if count is not None]
+        names, reads, facts = closure(body, wanted, loops={loop.name for loop in loops})
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
     alone = None
     if related:

@@ -79,6 +79,8 @@ class Loop:
 
     source: file:line.  parallel: whether its iterations may run in any order, or together (`parallel_loop`).
     warps: whether it is no loop but the warps of a warpgroup, each of which runs one iteration (`WarpMesh`).
+    units: whether each iteration does the work of another program of the grid, which a GPU gives out
+    (`try_cluster_cancel`): the body's ids are then those of the work, whoever does it.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Loop:
     source: str = ""
     parallel: bool = False
     warps: bool = False
+    units: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,6 +211,7 @@ class StartedCopy:
     grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axis
     of a cluster along which each program brings its share to all of them (a multicast).  led: that each brings its part
     of an arrival to the semaphore of the first program along it instead, and fills its own memory (`leader_tracked`).
+    given: that a GPU writes which work is next, for all programs of the cluster (`try_cluster_cancel`).
     """
 
     source: View
@@ -222,6 +226,7 @@ class StartedCopy:
     grouped: bool = True
     across: str = ""
     led: bool = False
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -341,7 +346,8 @@ class Body:
     doubts: the values behind unknowns that may be undefined, by the unknown's name.
     masks: of elements that are chosen, loaded or stored, in program order.
     barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
-    before.  asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
+    before.  units: the number of iterations of its loop over work that a GPU gives out, "" where there is none.
+    asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
     same.
     """
 
@@ -364,6 +370,7 @@ class Body:
     barriers: tuple[Spot, ...] = ()
     asks: frozenset[str] = frozenset()
     beyond: frozenset[str] = frozenset()
+    units: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -138,9 +138,6 @@ REFUSED: Mapping[str, str] = {
     "async_copy_scales_to_tmem": "a copy into the tensor memory of Blackwell",
     "async_copy_sparse_metadata_to_tmem": "a copy into the tensor memory of Blackwell",
     "async_copy_smem_to_tmem": "a copy into the tensor memory of Blackwell",
-    "try_cluster_cancel": "programs that are given out while the kernel runs",
-    "query_cluster_cancel": "programs that are given out while the kernel runs",
-    "inline_mgpu_p": "code of the compiler's own language",
     "wgmma_accumulator_store_p": "a store into an accumulator",
     "mgpu_atomic_store": "an atomic store of a GPU",
     "multimem_store": "memory of several GPUs",
@@ -166,7 +163,7 @@ class Interpreter:
     nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
     messages on unknown forms.  forwards: whether data that a copy has brought from a table is known by its name there;
     forwarded: memory, the loop, and the effect at which that was assumed of a copy outside of the loop.
-    warps: of an axis of warps (`WarpMesh`) the number of the warp that is looked at.
+    warps: of an axis of warps (`WarpMesh`) the number of the warp that is looked at.  units: as of `effects.Body`.
     """
 
     def __init__(
@@ -209,6 +206,7 @@ class Interpreter:
         self.barriers: list[Spot] = []
         self.asks: set[str] = set()
         self.warps: dict[str, Term] = {}
+        self.units = ""
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -528,6 +526,11 @@ def _read(
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
         on.run(program, [View(reference) for reference in references] if arguments is None else list(arguments))
+        if on.units:
+            try:
+                control.check_units(on)
+            except UnsupportedOp as problem:
+                on.refuse(message_of(problem))
         if any(_stored_again(on.effects, *each) for each in on.forwarded):
             return passed(constant, whole, induction, forwards=False)
         return on
@@ -568,6 +571,7 @@ def _read(
         barriers=tuple(on.barriers),
         asks=frozenset(on.asks),
         beyond=frozenset(on.beyond),
+        units=on.units,
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

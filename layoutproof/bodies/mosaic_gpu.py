@@ -40,8 +40,9 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value
-from layoutproof.core.folding import FALSE, any_of, fold, folded, linear, negation
+from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Equation, Leaf, Other, element_type_named, planted
 
@@ -343,6 +344,53 @@ def _tensor_stored(on: Pass, equation: Equation, operands: list[BodyValue]) -> l
     return _wait_in_order(on, TENSOR_STORES, ())
 
 
+def _claims(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`try_cluster_cancel`: the first thread asks for more work, and each arrives; the answer comes into memory."""
+    params = equation.params
+    if not (on.loops and on.loops[-1].units):
+        raise UnsupportedOp(problems.UNITS_LOOP())
+    trees = [params[f"{side}_transforms_tree"] or () for side in ("result", "barrier")]
+    result, barrier = _views(on, operands[:2], trees, operands[2:])
+    slot, threads = _slot(barrier), on.kernel.threads
+    first = TRUE
+    if threads:
+        on.asks.add(threads)
+        first = fold("==", Term("name", threads), ZERO)
+    with on.under(first):
+        on.effects.append(StartedCopy(View(_GIVEN), result, slot, on.spot(), given=True))
+    if threads:
+        with on.under(negation(first)):
+            on.effects.append(Signal(slot, ONE, on.spot()))
+    return []
+
+
+_GIVEN = BodyReference("the work that is left", "around", (16,), "s8", "any")
+"""What a GPU gives out."""
+
+
+def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`query_cluster_cancel`: the ids of the work, and whether there is more, of which the loop takes notice."""
+    names = [str(name) for name in equation.params["grid_names"]]
+    inside = {name for name, extent in zip(on.names, on.grid, strict=True) if extent == 1} | set(on.kernel.together)
+    if not (on.loops and on.loops[-1].units) or set(names) & set(on.kernel.together):
+        raise UnsupportedOp(problems.UNITS_LOOP())
+    if set(on.names) - inside - set(names):
+        raise UnsupportedOp(problems.UNITS_AXES())
+    (result,) = _views(on, operands[:1], [equation.params["transforms_tree"] or ()], operands[1:])
+    on.effects.append(Access("read", result, on.spot()))
+    ids = [axis_of(on, name, variable.aval.dtype) for name, variable in zip(names, equation.outvars, strict=False)]
+    more = Value((), equation.outvars[-1].aval.dtype, problems.UNITS_LEFT())
+    return [*ids, more]
+
+
+def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`inline_mgpu`: of code that is none of JAX's own fences nothing is known."""
+    statements = [part.strip() for part in str(equation.params.get("ptx", "")).split(";") if part.strip()]
+    if not statements or operands or not all(part.startswith("fence.proxy.") for part in statements):
+        raise UnsupportedOp(problems.INLINE_CODE())
+    return []
+
+
 def _warps(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """A body that the warps of a warpgroup run, each by itself; they meet before and after it."""
     meshes, programs = equation.params["meshes"], equation.params["jaxprs"]
@@ -391,6 +439,9 @@ PRIMITIVES: dict[str, Rule] = {
     "wait_load_tmem": _tensor_loaded,
     "async_store_tmem": _tensor_store,
     "commit_tmem": _tensor_stored,
+    "try_cluster_cancel": _claims,
+    "query_cluster_cancel": _claimed,
+    "inline_mgpu_p": _inline,
     "core_map": _warps,
     "mpmd_map": _warps,
     "mgpu_load": _load,

@@ -70,6 +70,7 @@ class Pass(Protocol):
     barriers: list[Spot]
     asks: set[str]
     warps: dict[str, Term]
+    units: str
     path: tuple[Term, ...]
     loops: tuple[Loop, ...]
     scope: str

@@ -84,6 +84,7 @@ GOES_INTO = Template("bodies.goes_into", "a semaphore goes into {step}{at}: what
 GPU_OPERANDS = Template("bodies.gpu_operands", "more operands than the views of an equation have")
 HANDED_NUMBER = Template("bodies.handed_number", "a number that a loop hands on")
 HANDED_VALUE = Template("bodies.handed_value", "a value that a loop hands on")
+INLINE_CODE = Template("bodies.inline_code", "the primitive inline_mgpu (code of the compiler's own language)")
 INDEX_ARRAY = Template("bodies.index_array", "an index that is an array")
 IOTA = Template("bodies.iota", "an iota of {dtype}")
 ITERATIONS = Template("bodies.iterations", "more than {most} iterations in one program")
@@ -95,6 +96,7 @@ LIST_INTEGERS = Template("bodies.list_integers", "a list of places that are no i
 LIST_RANK = Template("bodies.list_rank", "lists of places of more than one dimension, or of several lengths")
 LIST_TERM = Template("bodies.list_term", "a list of places that no term says: {why}")
 LOADS = Template("bodies.loads", "what the body loads")
+LEFT_AT_END = Template("bodies.left_at_end", "perhaps {what}: the last wait says that it may be left")
 LOAD_LEAVES = Template("bodies.load_leaves", "a load of an accumulator that leaves {left} MMAs running")
 LOOK_AT_ARRIVALS = Template(
     "bodies.look_at_arrivals", "look at what arrives on {barrier}: {size} of {all} arrivals end the phase"
@@ -283,6 +285,17 @@ UNWRITTEN_BEFORE = Template(
 USED_IN_FLIGHT = Template(
     "bodies.used_in_flight", "{name} is used while a copy {way} it is in flight, started at line {line}: {what}"
 )
+UNITS_AXES = Template("bodies.units_axes", "work that a GPU gives out by a part of its ids")
+UNITS_DEPEND = Template("bodies.units_depend", "what is done in shared memory depends on which work a GPU gives out")
+UNITS_ELSEWHERE = Template(
+    "bodies.units_elsewhere", "global memory that is written outside of the loop over the work that a GPU gives out"
+)
+UNITS_LEFT = Template("bodies.units_left", "whether there is more work")
+UNITS_LOOP = Template("bodies.units_loop", "work that a GPU gives out, and no loop that goes on while there is more")
+UNITS_ORDER = Template(
+    "bodies.units_order", "global memory that is written by how much work a program has done before"
+)
+UNITS_STEADY = Template("bodies.units_steady", "whether {many:,} pieces of work are like the first ones")
 VALUE_AROUND = Template("bodies.value_around", "a value of the body around the pipeline")
 VIEW_AS = Template("bodies.view_as", "a view of {dtype} as {other}")
 VIEW_OF_PART = Template("bodies.view_of_part", "a view through {kind} of a part")

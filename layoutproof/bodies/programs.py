@@ -17,7 +17,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import folded
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Amount, Term, size_term
-from layoutproof.ir.program import Equation
+from layoutproof.ir.program import Dtype, Equation
 from layoutproof.kernel.scalar_memory import axis_table
 
 
@@ -44,14 +44,20 @@ def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Val
     span = None
     if str(axis) in on.warps:
         return [number(on.warps[str(axis)], equation.outvars[0].aval.dtype, (0, WARPS - 1))]
-    on.asks.add(axis)
     if axis in on.names:
-        place, span = Term("name", axis), _below(on.grid[on.names.index(axis)])
-    elif axis in dict(on.kernel.axes):
+        return [axis_of(on, axis, equation.outvars[0].aval.dtype)]
+    on.asks.add(axis)
+    if axis in dict(on.kernel.axes):
         place = Term("read", Term("name", axis_table(axis)), ZERO)
     else:
         raise UnsupportedOp(problems.AXIS_INDEX(axis))
     return [number(place, equation.outvars[0].aval.dtype, span)]
+
+
+def axis_of(on: Pass, axis: str, dtype: Dtype) -> Value:
+    """Where the program is along an axis of the grid."""
+    on.asks.add(axis)
+    return number(Term("name", axis), dtype, _below(on.grid[on.names.index(axis)]))
 
 
 def _dimension(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:

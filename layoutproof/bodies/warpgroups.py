@@ -22,7 +22,7 @@ in shared memory: one of each such class is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -59,6 +59,7 @@ from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
+from layoutproof.bodies.work_units import FEW, OUTSIDE, SKEW, balanced, begin_and_end, by_turn, steady
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term
@@ -87,6 +88,8 @@ def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
 def _threads_of(kernel: Kernel) -> tuple[Warpgroups, ...] | Unsupported:
     try:
         _check(kernel)
+        if kernel.body.units:
+            return _with_work(kernel)
         return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel))
     except Unsupported as reason:
         return reason
@@ -159,16 +162,8 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
         programs = [(0,) * len(apart)]
     seen: set[object] = set()
     traced = 0
-    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
     for program in programs:
-        at = dict(zip(apart, program, strict=True))
-        threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid.items()))
-        places = [place for place in threads for _ in range(warps)]
-        traces = [_ThreadTrace(kernel, places, number, number % warps) for number in range(len(places))]
-        events = [trace.run() for trace in traces]
-        for k in range(0, len(traces), warps):
-            if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
-                raise Unsupported(problems.WARPS_WRITE())
+        places, events = _traced(kernel, dict(zip(apart, program, strict=True)))
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
@@ -176,6 +171,64 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
         if does not in seen:
             seen.add(does)
             yield places, events
+
+
+def _traced(
+    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
+) -> tuple[list[Place], list[list[Event]]]:
+    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
+    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
+    grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
+    threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
+    places = [place for place in threads for _ in range(warps)]
+    traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
+    events = [trace.run() for trace in traces]
+    for k in range(0, len(traces), warps):
+        if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
+            raise Unsupported(problems.WARPS_WRITE())
+    return places, events
+
+
+def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
+    """The threads of one program for each amount of work, as `work_units` says which are enough."""
+    body: Body = kernel.body
+    most = body.unknowns[body.units].high - 1
+    apart = [name for name in kernel.grid_names if name not in kernel.together]
+    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
+    if _asks(body, frozenset(name for name in apart if extents[name] != 1)):
+        raise Unsupported(problems.UNITS_DEPEND())
+    at = dict.fromkeys(apart, 0)
+    last, lost = most, ""
+    if most > FEW:
+        _, whole = _traced(kernel, at, most)
+        found = steady(whole, most)
+        lost = problems.UNITS_STEADY(most)
+        last = FEW
+        if found is not None:
+            first, period = found
+            last = min(most, first + 2 * period + SKEW)
+            ends = [[by_turn(each).get(OUTSIDE) for each in _traced(kernel, at, n, False)[1]] for n in range(1, most + 1)]
+            alike = all(end == ends[last - 1 - period] for end in ends[last - 1 - period :])
+            lost = "" if alike and balanced(whole, first, period) else lost
+    shown = tuple(Warpgroups(kernel, *_traced(kernel, at, units)) for units in range(1, last + 1))
+    if last < most and not any(problem.sure for one in shown for problem in one.problems()):
+        if lost or not _keeps_up(shown[-1], last):
+            raise Unsupported(lost or problems.UNITS_STEADY(most))
+    return shown
+
+
+def _keeps_up(threads: Warpgroups, turns: int) -> bool:
+    """Whether no thread begins a turn of the loop over work before all others have ended the one SKEW + 1 before."""
+    spans = [begin_and_end(events) for events in threads.events]
+    for device, mine in enumerate(spans):
+        for turn in range(turns - SKEW - 1):
+            if turn not in mine:
+                continue
+            reached = threads.reached(("at", device, mine[turn][1]))
+            later = [span.get(turn + SKEW + 1) for span in spans]
+            if any(next_ is not None and reached[k] > next_[0] for k, next_ in enumerate(later) if k != device):
+                return False
+    return True
 
 
 def _does(event: Event) -> object:
@@ -390,7 +443,13 @@ class Warpgroups(Devices):
                     name = span.piece.region.name
                     what = problems.NOT_WAITED(self._does(span), name)
                     hint = problems.LOOK_AT_LINE(_line(span.event.spot))
-                    yield self._problem("tail" if kind == "come" else "ends", what, hint, name, span.event)
+                    found = self._problem("tail" if kind == "come" else "ends", what, hint, name, span.event)
+                    behind = self.events[device][span.event.position :]
+                    if any(e.kind == "drain" and e.amount and e.queue == span.event.queue == COPIES_OUT for e in behind):
+                        # the code says that it may be left: JAX's own kernels end so, and PTX does not promise it
+                        what = problems.LEFT_AT_END(what)
+                        found = replace(found, what=what, sure=False)
+                    yield found
                     return
 
     def _uncommitted(self) -> Iterator[DeviceProblem]:
@@ -499,11 +558,16 @@ class _ThreadTrace(Run):
     """One thread of one program: its events in order. A domain of `forward`.
 
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
+    units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
+    through.
     """
 
-    def __init__(self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0) -> None:
+    def __init__(
+        self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0, units: int = 0, inside: bool = True
+    ) -> None:
         super().__init__(kernel)
         self.number, self.place, self.warp = number, places[number], warp
+        self.units, self.inside = units, inside
         self.writes_global = False
         inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in inside) for place in places]
@@ -517,6 +581,7 @@ class _ThreadTrace(Run):
     def run(self) -> list[Event]:
         """The events, up to its end."""
         names: dict[str, Number] = dict(zip(self.kernel.grid_names, self.place, strict=True))
+        names |= {self.body.units: self.units} if self.body.units else {}
         begin = Here(names, self.place)
         self._note("touch", Spot(-1, (), (), self.kernel.source), begin)
         forward(nested(self.body.effects), self, begin, None)
@@ -526,6 +591,8 @@ class _ThreadTrace(Run):
 
     def loop(self, nest: Nest, here: Here, state: None) -> None:
         """Goes through each turn; of warps that do something by themselves through its own."""
+        if nest.loop.units and not self.inside:
+            return
         if not nest.loop.warps:
             super().loop(nest, here, state)
             return
@@ -641,6 +708,9 @@ class _ThreadTrace(Run):
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
         sharing = self._along(copy.across)
+        if copy.given:
+            self._asks_for_work(on, copy, here)
+            return
         if copy.led:
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, sharing[0])
@@ -652,6 +722,19 @@ class _ThreadTrace(Run):
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None, shared, program)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, program)
             self._note("start", copy.spot, here, share, key, (piece,))
+
+    def _asks_for_work(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
+        """What comes into the memory of all programs of a cluster, for which the first one has asked.
+
+        Each also arrives itself, so that an arrival is its own and that of the answer together.
+        """
+        whole = _whole(self.kernel)
+        if whole > 1:
+            self._note("signal", copy.spot, here, whole - 1, self._key(on, copy.semaphore))
+        programs = list(self._programs.values())
+        for program in programs if self._programs[self._program] == programs[0] else ():
+            piece = self._piece(on, copy.target, here, True, "is given", True, program=program)
+            self._note("start", copy.spot, here, 1, self._key(on, copy.semaphore, program), (piece,))
 
     def _along(self, axis: str) -> list[int]:
         """The programs of the cluster along an axis, its own among them; its own alone for ""."""
@@ -746,7 +829,10 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
     boxes: list[Box] = []
     for place in product(*(range(int(extent)) for extent in kernel.grid)):
         stores = _Stores(kernel, reference.name)
-        forward(parts, stores, Here(dict(zip(kernel.grid_names, place, strict=True)), place), None)
+        names: dict[str, Number] = dict(zip(kernel.grid_names, place, strict=True))
+        # of work that a GPU gives out each is done once, whoever does it: what is stored does not depend on that
+        names |= {kernel.body.units: 1} if kernel.body.units else {}
+        forward(parts, stores, Here(names, place), None)
         boxes += stores.boxes
         if len(boxes) > MOST_EVENTS:
             raise Unsupported(problems.STORES(MOST_EVENTS, reference.name))
