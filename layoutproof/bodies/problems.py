@@ -292,9 +292,7 @@ UNITS_ELSEWHERE = Template(
 )
 UNITS_LEFT = Template("bodies.units_left", "whether there is more work")
 UNITS_LOOP = Template("bodies.units_loop", "work that a GPU gives out, and no loop that goes on while there is more")
-UNITS_ORDER = Template(
-    "bodies.units_order", "global memory that is written by how much work a program has done before"
-)
+UNITS_ORDER = Template("bodies.units_order", "global memory that is written by how much work a program has done before")
 UNITS_STEADY = Template("bodies.units_steady", "whether {many:,} pieces of work are like the first ones")
 VALUE_AROUND = Template("bodies.value_around", "a value of the body around the pipeline")
 VIEW_AS = Template("bodies.view_as", "a view of {dtype} as {other}")

@@ -107,15 +107,9 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
-    together, apart = (
-        {
-            e.semaphore.reference.name
-            for e in body.effects
-            if _by_warps(e) is by and (isinstance(e, Wait) or (by and _is_copy_out(e)))
-        }
-        for by in (False, True)
-    )
-    for name in sorted(together & apart):
+    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
+    waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
+    for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
         # each warp looks at the parity of the phase that it waits for, and waits for what it has started itself
         raise Unsupported(problems.WARPS_WAIT(name))
     ended: set[str] = set()
@@ -207,13 +201,15 @@ def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
         if found is not None:
             first, period = found
             last = min(most, first + 2 * period + SKEW)
-            ends = [[by_turn(each).get(OUTSIDE) for each in _traced(kernel, at, n, False)[1]] for n in range(1, most + 1)]
+            ends = [
+                [by_turn(each).get(OUTSIDE) for each in _traced(kernel, at, n, False)[1]] for n in range(1, most + 1)
+            ]
             alike = all(end == ends[last - 1 - period] for end in ends[last - 1 - period :])
             lost = "" if alike and balanced(whole, first, period) else lost
     shown = tuple(Warpgroups(kernel, *_traced(kernel, at, units)) for units in range(1, last + 1))
-    if last < most and not any(problem.sure for one in shown for problem in one.problems()):
-        if lost or not _keeps_up(shown[-1], last):
-            raise Unsupported(lost or problems.UNITS_STEADY(most))
+    refuted = any(problem.sure for one in shown for problem in one.problems())
+    if last < most and not refuted and (lost or not _keeps_up(shown[-1], last)):
+        raise Unsupported(lost or problems.UNITS_STEADY(most))
     return shown
 
 
@@ -445,7 +441,9 @@ class Warpgroups(Devices):
                     hint = problems.LOOK_AT_LINE(_line(span.event.spot))
                     found = self._problem("tail" if kind == "come" else "ends", what, hint, name, span.event)
                     behind = self.events[device][span.event.position :]
-                    if any(e.kind == "drain" and e.amount and e.queue == span.event.queue == COPIES_OUT for e in behind):
+                    if any(
+                        e.kind == "drain" and e.amount and e.queue == span.event.queue == COPIES_OUT for e in behind
+                    ):
                         # the code says that it may be left: JAX's own kernels end so, and PTX does not promise it
                         what = problems.LEFT_AT_END(what)
                         found = replace(found, what=what, sure=False)
@@ -569,12 +567,12 @@ class _ThreadTrace(Run):
         self.number, self.place, self.warp = number, places[number], warp
         self.units, self.inside = units, inside
         self.writes_global = False
-        inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
-        programs = [tuple(place[k] for k in inside) for place in places]
+        axes = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
+        programs = [tuple(place[k] for k in axes) for place in places]
         # of each program of the cluster its first thread, which stands for it
         self._programs = {program: programs.index(program) for program in programs}
         self._program = programs[number]
-        self._axes = {kernel.grid_names[k]: n for n, k in enumerate(inside)}
+        self._axes = {kernel.grid_names[k]: n for n, k in enumerate(axes)}
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
 

@@ -22,7 +22,7 @@ from layoutproof.bodies.moments import Event, Key
 
 FEW = 6
 """Turns of which each number is looked at."""
-SKEW = 1
+SKEW = 2
 """Turns by which one thread may be ahead of another one."""
 _LATEST, _LONGEST = 6, 4
 """The latest turn at which events begin to repeat, and the longest period."""
@@ -70,11 +70,13 @@ def balanced(threads: Sequence[Sequence[Event]], first: int, period: int) -> boo
     for events in threads:
         mine: dict[Key, int] = {}
         parts = by_turn(events)
-        for kind, _, _, amount, *keys, _, _ in (what for t in range(first, first + period) for what in parts.get(t, ())):
+        for kind, _, _, amount, *keys, _, _ in (
+            what for t in range(first, first + period) for what in parts.get(t, ())
+        ):
             for key in keys:
                 if key is not None:
                     into = mine if kind in ("phase", "wait") else arrived
-                    into[key] = into.get(key, 0) + amount  # type: ignore[index, operator, call-overload]
+                    into[key] = into.get(key, 0) + amount  # type: ignore[index, call-overload]
         waited.append(mine)
     return all(many == arrived.get(key, 0) for mine in waited for key, many in mine.items())
 

@@ -307,6 +307,45 @@ def of_two(all_of_them: bool = True, both: bool = False, early: bool = False, go
     )
 
 
+def given_out(drained: bool = True, awaited: bool = True, whole: bool = True, ends: bool = True) -> Any:
+    """x + 1 of f32[1024,128] in clusters of 2 that take the next 64 rows of what is left (cluster launch control)."""
+
+    def body(x: Any, o: Any, x_s: Any, o_s: Any, full: Any) -> None:
+        mine, wg = lax.axis_index("c"), lax.axis_index("wg")
+        axes: Any = {"cluster_axes": ("c",)} if whole else {}
+
+        @plgpu.dynamic_scheduling_loop(grid_names=("i",), thread_axis="wg", **axes)
+        def _(info: Any) -> None:
+            rows = pl.ds(info.index[0] * 64 + mine * 32, 32)
+
+            @pl.when(wg == 1)
+            def _computes() -> None:
+                plgpu.copy_gmem_to_smem(x.at[rows], x_s, full)
+                if awaited:
+                    plgpu.barrier_wait(full)
+                if drained:
+                    plgpu.wait_smem_to_gmem(0)
+                o_s[...] = x_s[...] + 1
+                plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(o_s, o.at[rows])
+
+        if ends:
+            plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((1024, 128), F),
+        grid=(16,),
+        grid_names=("i",),
+        cluster=(2,),
+        cluster_names=("c",),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((32, 128), F), plgpu.SMEM((32, 128), F), plgpu.Barrier()],
+    )
+
+
+MANY = (jax.ShapeDtypeStruct((1024, 128), F),)
 SQUARES = (jax.ShapeDtypeStruct((128, 128), H), jax.ShapeDtypeStruct((128, 128), H))
 TENSOR_PAIRS = {
     "tensor: sum read before its MMAs end": Pair(
@@ -386,6 +425,22 @@ TENSOR_PAIRS = {
     ),
     "operand: overwritten while it is read": Pair(
         from_tensor, SQUARES, {"kept": False}, "dma_order", "the store comes before the MMA is waited for"
+    ),
+    "given out: results overwritten early": Pair(
+        given_out, MANY, {"drained": False}, "dma_order", "turn 1 stores to what turn 0 copies out"
+    ),
+    "given out: load before the copy has ended": Pair(
+        given_out, MANY, {"awaited": False}, "dma_order", "nothing orders the copy of a turn and its load"
+    ),
+    "given out: each waits for its own answer": Pair(
+        given_out,
+        MANY,
+        {"whole": False},
+        "dma_order",
+        "the answer of turn 2 comes where the other one reads that of turn 0",
+    ),
+    "given out: end before the copy out has": Pair(
+        given_out, MANY, {"ends": False}, "dma_order", "the copy of the last turn is not waited for"
     ),
     "two: each waits for itself": Pair(
         of_two, FACTORS, {"all_of_them": False}, "dma_order", "tile 1 overwrites the sum of the other program"
