@@ -107,11 +107,7 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
-    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
-    waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
-    for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
-        # each warp looks at the parity of the phase that it waits for, and waits for what it has started itself
-        raise Unsupported(problems.WARPS_WAIT(name))
+    _check_warps(body)
     ended: set[str] = set()
     for effect in body.effects:
         # what comes next in that memory would have to wait for copies and MMAs of what was there
@@ -121,6 +117,17 @@ def _check(kernel: Kernel) -> None:
     for reference in body.references:
         if reference.memory in _SHARED and reference.fresh_in:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
+
+
+def _check_warps(body: Body) -> None:
+    """Raises Unsupported where a barrier is waited for by single warps, and by warpgroups too.
+
+    Each warp looks at the parity of the phase that it waits for, and waits for the copies that it has started itself.
+    """
+    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
+    waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
+    for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
+        raise Unsupported(problems.WARPS_WAIT(name))
 
 
 def _in_global(view: View) -> bool:

@@ -385,18 +385,18 @@ TENSOR_PAIRS = {
         multiplied, FACTORS, {"arrivals": 1}, "dma_order", "2 copies end 2 phases of 1 arrival, and one is waited for"
     ),
     "tensor: an MMA at the end": Pair(
-        multiplied, FACTORS, {"left": True}, "dma_order", "no arrival is asked for behind it"
+        multiplied, FACTORS, {"left": True}, "dma_order", "no arrival comes behind the last MMA"
     ),
     "warps: all of them multiply": Pair(
-        by_warps, FACTORS, {"warps": True}, "dma_order", "4 warps add to one sum, and nothing orders them"
+        by_warps, FACTORS, {"warps": True}, "dma_order", "4 warps add to one sum without an order"
     ),
     "warps: released before the load has ended": Pair(
-        by_warps, FACTORS, {"drained": False}, "dma_order", "tile 2 overwrites the sum that the load of tile 0 reads"
+        by_warps, FACTORS, {"drained": False}, "dma_order", "tile 2 overwrites what the load of tile 0 reads"
     ),
     "warps: a barrier that does not order them": Pair(
         by_warps, FACTORS, {"ordered": False}, "dma_order", "the load of tile 0 and the MMA of tile 2, in one sum"
     ),
-    "warps: a sum that is not waited for": Pair(
+    "warps: a sum overwritten too early": Pair(
         by_warps, FACTORS, {"free": False}, "dma_order", "tile 2 overwrites the sum that tile 0 is loaded from"
     ),
     "warps: one sum for two": Pair(
@@ -411,26 +411,26 @@ TENSOR_PAIRS = {
     "warps: fetched before the MMA ends": Pair(
         by_warps, FACTORS, {"gone": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 multiplies"
     ),
-    "warps: multiplied before it is fetched": Pair(
+    "warps: multiplied before the fetch": Pair(
         by_warps, FACTORS, {"filled": False}, "dma_order", "nothing orders the copy of turn 0 and its MMA"
     ),
     "operand: stored and not committed": Pair(
-        from_tensor, SQUARES, {"commit": False}, "dma_order", "a store to tensor memory, then an MMA that reads it"
+        from_tensor, SQUARES, {"commit": False}, "dma_order", "a store to tensor memory, then its MMA"
     ),
     "operand: a sum that begins with nothing": Pair(
         from_tensor, SQUARES, {"begun": False}, "initialised", "the MMA adds to 128 x 128 that nothing has written"
     ),
     "operand: half of it stored": Pair(
-        from_tensor, SQUARES, {"columns": 64}, "initialised", "columns 0:64 of 128 are stored"
+        from_tensor, SQUARES, {"columns": 64}, "initialised", "64 columns stored, 128 read"
     ),
-    "operand: overwritten while it is read": Pair(
+    "operand: overwritten too early": Pair(
         from_tensor, SQUARES, {"kept": False}, "dma_order", "the store comes before the MMA is waited for"
     ),
     "given out: results overwritten early": Pair(
         given_out, MANY, {"drained": False}, "dma_order", "turn 1 stores to what turn 0 copies out"
     ),
     "given out: load before the copy has ended": Pair(
-        given_out, MANY, {"awaited": False}, "dma_order", "nothing orders the copy of a turn and its load"
+        given_out, MANY, {"awaited": False}, "dma_order", "the load comes at once behind its copy"
     ),
     "given out: each waits for its own answer": Pair(
         given_out,
@@ -440,10 +440,10 @@ TENSOR_PAIRS = {
         "the answer of turn 2 comes where the other one reads that of turn 0",
     ),
     "given out: end before the copy out has": Pair(
-        given_out, MANY, {"ends": False}, "dma_order", "the copy of the last turn is not waited for"
+        given_out, MANY, {"ends": False}, "dma_order", "the last turn leaves its copy running"
     ),
     "two: each waits for itself": Pair(
-        of_two, FACTORS, {"all_of_them": False}, "dma_order", "tile 1 overwrites the sum of the other program"
+        of_two, FACTORS, {"all_of_them": False}, "dma_order", "tile 1 overwrites what the other one loads"
     ),
     "two: sums read early": Pair(of_two, FACTORS, {"early": True}, "dma_order", "the load comes before the wait"),
     "two: fetched before the MMA ends": Pair(
