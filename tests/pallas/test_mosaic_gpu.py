@@ -127,6 +127,31 @@ def test_tensor_memory_is_512_columns(columns: int, verdict: Verdict) -> None:
     assert {f.verdict for f in found if f.question == "dma_order"} == {Verdict.PROVED}
 
 
+@pytest.mark.parametrize(("second", "verdict"), [(1, Verdict.PROVED), (0, Verdict.REFUTED)])
+def test_two_warps_meet_in_shared_memory(second: int, verdict: Verdict) -> None:
+    def body(o_gmem: Any, smem: Any) -> None:
+        @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+        def _() -> None:
+            warp = lax.axis_index("warp")
+
+            @pl.when(warp < 2)
+            def _() -> None:
+                smem[warp * second] = warp
+
+        @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+        def _() -> None:
+            @pl.when(lax.axis_index("warp") == 3)
+            def _() -> None:
+                for k in range(2):
+                    o_gmem[k] = smem[k * second]
+
+    out = jax.ShapeDtypeStruct((2,), jnp.int32)
+    function = plgpu.kernel(body, out_type=out, scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+    found = [f for f in lp.kernels(function).findings if f.asked and f.severity == "error"]
+    assert verdict in {f.verdict for f in found if f.question == "body_races"}
+    assert all(f.verdict is Verdict.PROVED for f in found) is (verdict is Verdict.PROVED)
+
+
 @pytest.mark.parametrize("what", ["code", "two warps write", "warps and warpgroups wait"])
 def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
     def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
