@@ -73,6 +73,7 @@ MOST_EVENTS = 6_000
 """Events of all threads of one program together."""
 _MEET = "warps"
 """The semaphore by which warps of a warpgroup wait for each other before and after what they do by themselves."""
+_FREES = "frees"
 _TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
@@ -108,12 +109,6 @@ def _check(kernel: Kernel) -> None:
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
     _check_warps(body)
-    ended: set[str] = set()
-    for effect in body.effects:
-        # what comes next in that memory would have to wait for copies and MMAs of what was there
-        if ended and not isinstance(effect, Freed) and any(_is_shared(view) for view in _views(effect)):
-            raise Unsupported(problems.SCOPE_ENDED(min(ended)))
-        ended |= {r.name for r in effect.references if r.memory in _SHARED} if isinstance(effect, Freed) else set()
     for reference in body.references:
         if reference.memory in _SHARED and reference.fresh_in:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
@@ -368,6 +363,12 @@ class Warpgroups(Devices):
         yield from self._uncommitted()
 
     def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
+        freed = [span for span in (one, other) if span.piece.does == _FREES]
+        if freed:
+            # which scope gets the memory next, and what it does there, is not known
+            what, event = problems.SCOPE_ENDED(one.piece.region.name), freed[0].event
+            found = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
+            return replace(found, sure=False)
         if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
             return self._out_of_tensor_order(one, other, met)
         found = super()._met(one, other, met)
@@ -580,6 +581,10 @@ class _ThreadTrace(Run):
         self._programs = {program: programs.index(program) for program in programs}
         self._program = programs[number]
         self._axes = {kernel.grid_names[k]: n for n, k in enumerate(axes)}
+        shared = [
+            k for k, e in enumerate(self.body.effects) if not isinstance(e, Freed) and any(map(_is_shared, _views(e)))
+        ]
+        self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
 
@@ -618,7 +623,10 @@ class _ThreadTrace(Run):
 
     def effect(self, effect: Effect, here: Here, state: None) -> None:
         """Notes an event, if it happens."""
-        if isinstance(effect, Freed) or (self.warp and not _by_warps(effect)):
+        if self.warp and not _by_warps(effect):
+            return
+        if isinstance(effect, Freed):
+            self._frees(effect, here)
             return
         target = writes_to(effect)
         if isinstance(effect, Access) and _in_global(effect.view) and not (target and _by_warps(effect)):
@@ -651,6 +659,24 @@ class _ThreadTrace(Run):
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
             self._orders(on, effect, here)
+
+    def _frees(self, freed: Freed, here: Here) -> None:
+        """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
+        pieces = tuple(
+            DeviceMemory(
+                self._programs[self._program],
+                (0, one.name, here.turns[: len(one.fresh_in)]),
+                ViewedRegion(one.name, tuple((0, extent, 1) for extent in one.dims), True),
+                True,
+                _FREES,
+                False,
+                True,
+            )
+            for one in freed.references
+            if one.memory in _SHARED and freed.spot.number <= self._last_shared
+        )
+        if pieces:
+            self._note("touch", freed.spot, here, pieces=pieces)
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here) -> None:
         match effect:
