@@ -367,8 +367,8 @@ class Warpgroups(Devices):
         if freed:
             # which scope gets the memory next, and what it does there, is not known
             what, event = problems.SCOPE_ENDED(one.piece.region.name), freed[0].event
-            found = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
-            return replace(found, sure=False)
+            ended = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
+            return replace(ended, sure=False)
         if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
             return self._out_of_tensor_order(one, other, met)
         found = super()._met(one, other, met)

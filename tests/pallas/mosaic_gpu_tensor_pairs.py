@@ -81,6 +81,43 @@ def multiplied(
     )
 
 
+def piped(done: bool = True) -> Any:
+    """The same by `emit_pipeline`."""
+
+    def body(a: Any, b: Any, o: Any, o_s: Any, acc: Any, used: Any, all_done: Any) -> None:
+        m, n = lax.axis_index("m"), lax.axis_index("n")
+
+        def turn(at: Any, a_s: Any, b_s: Any) -> None:
+            plgpu.tcgen05_mma(acc, a_s, b_s, used, accumulate=at[0] > 0)
+            if done:
+                plgpu.barrier_wait(used)
+
+        plgpu.emit_pipeline(
+            turn,
+            grid=(4,),
+            in_specs=[
+                plgpu.BlockSpec((128, 64), lambda k: (m, k), transforms=TILED),
+                plgpu.BlockSpec((64, 128), lambda k: (k, n), transforms=TILED),
+            ],
+            max_concurrent_steps=2,
+        )(a, b)
+        plgpu.tcgen05_commit_arrive(all_done)
+        plgpu.barrier_wait(all_done)
+        o_s[...] = plgpu.async_load_tmem(acc).astype(H)
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(o_s, o.at[pl.ds(m * 128, 128), pl.ds(n * 128, 128)])
+        plgpu.wait_smem_to_gmem(0)
+
+    barrier = plgpu.Barrier(orders_tensor_core=True)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 512), H),
+        grid=(4, 4),
+        grid_names=("m", "n"),
+        scratch_types=[plgpu.SMEM((128, 128), H, transforms=TILED), plgpu.TMEM((128, 128), F), barrier, barrier],
+    )
+
+
 def by_warps(
     warps: bool = False,
     drained: bool = True,
@@ -386,6 +423,9 @@ TENSOR_PAIRS = {
     ),
     "tensor: an MMA at the end": Pair(
         multiplied, FACTORS, {"left": True}, "dma_order", "no arrival comes behind the last MMA"
+    ),
+    "tensor: pipeline, and MMAs left running": Pair(
+        piped, FACTORS, {"done": False}, "dma_order", "slot 0 is fetched again in turn 0"
     ),
     "warps: all of them multiply": Pair(
         by_warps, FACTORS, {"warps": True}, "dma_order", "4 warps add to one sum without an order"
