@@ -82,7 +82,7 @@ def asked(
     (whole, *more_terms), body = without_wraps(kernel, body, [all_of([*violation]), *extra, *place], spans)
     extra, place = more_terms[: len(extra)], more_terms[len(extra) :]
     wanted = [whole, *extra, *place]
-    names, reads, facts = closure(body, wanted, loops={loop.name for loop in loops})
+    wanted, (names, reads, facts) = _with_counts(body, wanted, loops)
     related = cases(kernel.relations, [read for read in reads if read.args[0].args[0] not in body.loads])
     alone = None
     if related:
@@ -398,6 +398,20 @@ def _reference(body: Body, load: str) -> BodyReference | None:
 
 def _identity(space: Space) -> IndexMap:
     return IndexMap(space, Space(), lambda index, copy, on: index)
+
+
+def _with_counts(
+    body: Body, terms: Sequence[Term], loops: Sequence[Loop]
+) -> tuple[list[Term], tuple[set[str], list[Term], list[Term]]]:
+    """Terms, and those that say how often the loops run that they rest on, with the `closure` of all."""
+    wanted, inside = [*terms], {loop.name for loop in loops}
+    found = closure(body, wanted, inside)
+    while more := [
+        one.count for one in loops if one.name in found[0] and one.count and counted(one) and one.count not in wanted
+    ]:
+        wanted += more
+        found = closure(body, wanted, inside)
+    return wanted, found
 
 
 def counted(loop: Loop) -> bool:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from layoutproof.bodies import invariants, problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.claims import LONGEST_LOOP
-from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View
+from layoutproof.bodies.effects import Carried, Freed, Handed, Loop, Unknown, View, writes_to
 from layoutproof.bodies.integers import DIVISIONS, condition_of, number_of
 from layoutproof.bodies.memory import allocated
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
@@ -185,6 +186,9 @@ def _while(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     first, second = int(params["cond_nconsts"]), int(params["body_nconsts"])
     of_cond, of_body = operands[:first], operands[first : first + second]
     inits = operands[first + second :]
+    given = _given_out(params["cond_jaxpr"], params["body_jaxpr"], first, second)
+    if given:
+        return _units(on, params["body_jaxpr"], of_body, inits, given)
     loop = Loop(on.named("loop"), None, on.source())
     (begins,) = on.run(params["cond_jaxpr"], [*of_cond, *inits])
     if begins.defined and _whole(begins) == 0:
@@ -205,6 +209,80 @@ def _while(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     if _surely_defined(goes_on, inits, slots, results):
         return finals
     return _as_often(on, loop, (begins, goes_on, again), slots, results, finals, known)
+
+
+def _given_out(condition: Program, body: Program, first: int, second: int) -> list[tuple[int, str]]:
+    """Of a loop that goes on while a GPU gives out more work: which carried numbers are that, and of which axis; "" of
+    the one that says whether there is more.
+
+    first, second: how many values the condition and the body see beside the carried ones.
+    """
+    query = next((e for e in body.eqns if e.primitive.name == "query_cluster_cancel"), None)
+    if query is None or condition.eqns or len(condition.outvars) != 1:
+        return []
+    names = [*map(str, query.params["grid_names"]), ""]
+    found = [(k, names[query.outvars.index(one)]) for k, one in enumerate(body.outvars) if one in query.outvars]
+    goes_on = [k for k, name in found if not name]
+    carried = list(condition.invars[first:])
+    return found if [carried[k] for k in goes_on] == list(condition.outvars) else []
+
+
+def _units(
+    on: Pass, body: Program, consts: Sequence[BodyValue], inits: Sequence[BodyValue], given: list[tuple[int, str]]
+) -> list[BodyValue]:
+    """The values after a loop over the work that a GPU gives out, that of a program of its grid in each iteration.
+
+    Which work a program does, in which order and how much of it, is not known; each is done once, by one program, which
+    begins with its own. So the ids are those of the work, and how many iterations there are is a number of its own.
+    """
+    names = {name for _, name in given if name}
+    extents = [extent for name, extent in zip(on.names, on.grid, strict=True) if name in names]
+    begins = {k: inits[k] for k, _ in given}
+    if on.units or any(type(extent) is not int for extent in extents) or len(extents) < len(names):
+        raise UnsupportedOp(problems.UNITS_LOOP())
+    for k, name in given:
+        own = _number(begins[k])
+        if own is None or own != (Term("name", name) if name else ONE):
+            raise UnsupportedOp(problems.UNITS_LOOP())
+    on.units = on.named("units")
+    most = prod(map(int, extents))
+    on.unknowns[on.units] = Unknown(on.units, 1, most + 1, problems.UNITS_LEFT(), on.source(), (), True)
+    count = Term("name", on.units)
+    loop = Loop(on.named("loop"), count, on.source(), units=True)
+    rest = [k for k in range(len(inits)) if k not in begins]
+    other = [inits[k] for k in rest]
+    slots = [_slot(on, init, span) for init, span in zip(other, [None] * len(other), strict=True)]
+    known = frozenset(on.unknowns)
+    seen = {**begins, **{k: slot for k, (_, slot) in zip(rest, slots, strict=True)}}
+    with on.inside(loop):
+        results = on.run(body, [*consts, *(seen[k] for k in range(len(inits)))])
+    finals = dict(zip(rest, _close(on, loop, other, slots, [results[k] for k in rest], known, count), strict=True))
+    left = {k: Value((), as_array(init).dtype, problems.UNITS_LEFT()) for k, init in begins.items()}
+    return [finals[k] if k in finals else left[k] for k in range(len(inits))]
+
+
+def check_units(on: Pass) -> None:
+    """Refuses what writes global memory by how much work a program has done before, of a body with a loop over it."""
+    loop = next(one for effect in on.effects for one in effect.spot.loops if one.units)
+    for effect in on.effects:
+        view = writes_to(effect)
+        if view is None or view.reference.memory != "gmem":
+            continue
+        if loop not in effect.spot.loops:
+            raise UnsupportedOp(problems.UNITS_ELSEWHERE())
+        terms = [*effect.spot.path, *(one.count for one in effect.spot.loops if one.count and one is not loop)]
+        terms += [n for step in view.steps for piece in step.slices for n in (piece.start, piece.size)]
+        todo, reached = [name for term in terms for name in term.names()], set[str]()
+        handed = {one.name: one for one in on.handed} | {one.after: one for one in on.handed}
+        while todo:
+            name = todo.pop()
+            if name in reached:
+                continue
+            reached.add(name)
+            todo += on.definitions[name].names() if name in on.definitions else ()
+            todo += [*handed[name].start.names(), *handed[name].following.names()] if name in handed else ()
+        if reached & {loop.name, on.units} or any(step.kind != "slices" for step in view.steps):
+            raise UnsupportedOp(problems.UNITS_ORDER())
 
 
 def _surely_defined(

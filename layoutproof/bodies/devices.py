@@ -234,6 +234,7 @@ class Devices:
         positions = [0] * len(self.events)
         counts: dict[Key, int] = {}
         todo = list(range(len(self.events)))
+        stopped: dict[int, Key | None] = {}
         steps = 0
         while todo:
             device = todo.pop()
@@ -248,10 +249,12 @@ class Devices:
                 if event.kind == "wait":
                     there = counts.get(event.semaphore, 0)  # type: ignore[arg-type]
                     if there < event.amount:
+                        stopped[device] = event.semaphore
                         break
                     counts[event.semaphore] = there - event.amount  # type: ignore[index]
                 elif event.kind == "phase":
                     if counts.get(event.semaphore, 0) < event.amount:  # type: ignore[arg-type]
+                        stopped[device] = event.semaphore
                         break
                 elif event.kind == "signal":
                     woken.append(event.semaphore)  # type: ignore[arg-type]
@@ -261,11 +264,14 @@ class Devices:
                     coming = sending or ("come", device, position) in held
                     for key, waits in ((event.sent, sending), (event.semaphore, coming)):
                         if key is not None:
-                            moved = event.amount if not waits else event.amount - 1 if partly else 0
+                            # an arrival that moves nothing comes as a whole, or not
+                            part = event.amount - 1 if partly and event.pieces else 0
+                            moved = part if waits else event.amount
                             counts[key] = counts.get(key, 0) + moved
                             woken.append(key)
                 position += 1
-                todo += [other for key in woken for other in self.woken_by(key, device)]
+                # who waits for something else is not woken, and who has not run yet will
+                todo += [n for key in woken for n in self.woken_by(key, device) if stopped.get(n) == key]
             positions[device] = position
         self._steps += steps
         spend(1 + steps // PER_STEP)

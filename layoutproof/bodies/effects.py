@@ -30,6 +30,12 @@ COPIES_OUT = "wait_smem_to_gmem"
 """The semaphore of copies to global memory, named by what waits for it."""
 MMAS = "wgmma_wait"
 """The semaphore of MMAs of a warpgroup, named by what waits for it."""
+TENSOR = "tcgen05_commit_arrive"
+"""The order of MMAs on tensor memory, named by what says that all of them before it have ended."""
+TENSOR_LOADS, TENSOR_STORES = "wait_load_tmem", "commit_tmem"
+"""Those of loads of tensor memory and of stores to it, named by what waits for them."""
+WARPS = 4
+"""The warps of a warpgroup (`WarpMesh` in jax/_src/pallas/mosaic_gpu/core.py)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +54,7 @@ class BodyReference:
     semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
     may be left.  tilings: of shared memory of a GPU, the tiles in which its last dimensions lie, in elements, as its
     transforms have them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
+    orders: of a GPU's barrier, whether it orders tensor memory, too (`orders_tensor_core`).
     """
 
     name: str
@@ -63,6 +70,7 @@ class BodyReference:
     in_order: bool = False
     tilings: tuple[tuple[int, ...], ...] = ()
     swizzle: int = 0
+    orders: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,12 +78,17 @@ class Loop:
     """A loop: its counter `name` takes 0, 1, .. below `count`; None where only a condition ends it.
 
     source: file:line.  parallel: whether its iterations may run in any order, or together (`parallel_loop`).
+    warps: whether it is no loop but the warps of a warpgroup, each of which runs one iteration (`WarpMesh`).
+    units: whether each iteration does the work of another program of the grid, which a GPU gives out
+    (`try_cluster_cancel`): the body's ids are then those of the work, whoever does it.
     """
 
     name: str
     count: Term | None
     source: str = ""
     parallel: bool = False
+    warps: bool = False
+    units: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,6 +165,8 @@ class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
     mask: the condition for an element of the view, None = all.  value: the written one.
+    queue: of one that only begins here, on tensor memory of a GPU, what says that it has ended.  across: the axis of a
+    cluster along which it is done in the memory of all programs, "" for its own.
     """
 
     kind: str
@@ -159,6 +174,8 @@ class Access:
     spot: Spot
     value: Any = None
     mask: Any = None
+    queue: str = ""
+    across: str = ""
 
     @property
     def name(self) -> str:
@@ -192,7 +209,9 @@ class StartedCopy:
     the target's shape, None = all.
     clips: whether elements outside of the array in global memory are read as zeros and never written (TMA of a GPU).
     grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axis
-    of a cluster along which each program brings its share to all of them (a multicast).
+    of a cluster along which each program brings its share to all of them (a multicast).  led: that each brings its part
+    of an arrival to the semaphore of the first program along it instead, and fills its own memory (`leader_tracked`).
+    given: that a GPU writes which work is next, for all programs of the cluster (`try_cluster_cancel`).
     """
 
     source: View
@@ -206,18 +225,22 @@ class StartedCopy:
     clips: bool = False
     grouped: bool = True
     across: str = ""
+    led: bool = False
+    given: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartedUse:
     """An operation that is started and reads memory until it is waited for: an MMA of tensor cores.
 
-    What it computes is said by accesses beside it.  views: what it reads.
+    What it computes is said by accesses beside it.  views: what it reads.  across: the axis of a cluster along which it
+    reads of all programs, "" for its own alone.
     """
 
     views: tuple[View, ...]
     semaphore: View
     spot: Spot
+    across: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,6 +262,8 @@ class Signal:
     """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`).
 
     device: where it is; None = where the body runs.
+    after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axis of a
+    cluster along which it arrives at all programs, "" for its own alone.
     """
 
     semaphore: View
@@ -246,6 +271,8 @@ class Signal:
     spot: Spot
     wait: bool = False
     device: Device | None = None
+    after: str = ""
+    across: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,7 +346,8 @@ class Body:
     doubts: the values behind unknowns that may be undefined, by the unknown's name.
     masks: of elements that are chosen, loaded or stored, in program order.
     barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
-    before.  asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
+    before.  units: the number of iterations of its loop over work that a GPU gives out, "" where there is none.
+    asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
     same.
     """
 
@@ -342,6 +370,7 @@ class Body:
     barriers: tuple[Spot, ...] = ()
     asks: frozenset[str] = frozenset()
     beyond: frozenset[str] = frozenset()
+    units: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

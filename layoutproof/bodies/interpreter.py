@@ -131,22 +131,12 @@ REFUSED: Mapping[str, Template] = {
     "matmul_acc_lhs": problems.UNMODELLED_MATRIX_UNIT,
     "matmul_pop": problems.UNMODELLED_MATRIX_UNIT,
     "sc_fetch_and_add": problems.UNMODELLED_SUBCORE_MEMORY,
-    "core_map": problems.UNMODELLED_WARPS,
     "async_prefetch": problems.UNMODELLED_CACHE_PREFETCH,
     "async_store_smem": problems.UNMODELLED_CLUSTER_MEMORY,
     "barrier_test": problems.UNMODELLED_BARRIER_TEST,
-    "tcgen05_mma": problems.UNMODELLED_TENSOR_MEMORY,
-    "tcgen05_commit_arrive": problems.UNMODELLED_TENSOR_MEMORY,
-    "commit_tmem": problems.UNMODELLED_TENSOR_MEMORY,
-    "async_load": problems.UNMODELLED_TENSOR_MEMORY,
-    "wait_load_tmem": problems.UNMODELLED_TENSOR_MEMORY,
-    "async_store_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_scales_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_sparse_metadata_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_smem_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
-    "try_cluster_cancel": problems.UNMODELLED_DYNAMIC_PROGRAMS,
-    "query_cluster_cancel": problems.UNMODELLED_DYNAMIC_PROGRAMS,
-    "inline_mgpu_p": problems.UNMODELLED_COMPILER_CODE,
     "wgmma_accumulator_store_p": problems.UNMODELLED_ACCUMULATOR_STORE,
     "mgpu_atomic_store": problems.UNMODELLED_ATOMIC_STORE,
     "multimem_store": problems.UNMODELLED_MULTI_GPU_MEMORY,
@@ -172,6 +162,7 @@ class Interpreter:
     nothing stores while a program runs.  induction: whether invariants of loops are looked for.  version: of JAX, for
     messages on unknown forms.  forwards: whether data that a copy has brought from a table is known by its name there;
     forwarded: memory, the loop, and the effect at which that was assumed of a copy outside of the loop.
+    warps: of an axis of warps (`WarpMesh`) the number of the warp that is looked at.  units: as of `effects.Body`.
     """
 
     def __init__(
@@ -213,6 +204,8 @@ class Interpreter:
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
         self.asks: set[str] = set()
+        self.warps: dict[str, Term] = {}
+        self.units = ""
         self.path: tuple[Term, ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.equation: Equation | None = None
@@ -532,6 +525,11 @@ def _read(
         for name, conditions in begin:
             on.zero(next(r for r in references if r.name == name), conditions)
         on.run(program, [View(reference) for reference in references] if arguments is None else list(arguments))
+        if on.units:
+            try:
+                control.check_units(on)
+            except UnsupportedOp as problem:
+                on.refuse(message_of(problem))
         if any(_stored_again(on.effects, *each) for each in on.forwarded):
             return passed(constant, whole, induction, forwards=False)
         return on
@@ -572,6 +570,7 @@ def _read(
         barriers=tuple(on.barriers),
         asks=frozenset(on.asks),
         beyond=frozenset(on.beyond),
+        units=on.units,
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

@@ -392,9 +392,14 @@ def _get(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyVa
     return [load(on, view, equation.outvars[0])]
 
 
-def load(on: Pass, view: View, variable: Variable, mask: Value | None = None, other: Value | None = None) -> Value:
-    """The result of a load of a view: `other` where the mask does not hold, or undefined without it."""
-    access = Access("read", view, on.spot(), mask=mask)
+def load(
+    on: Pass, view: View, variable: Variable, mask: Value | None = None, other: Value | None = None, queue: str = ""
+) -> Value:
+    """The result of a load of a view: `other` where the mask does not hold, or undefined without it.
+
+    queue: as of `effects.Access`.
+    """
+    access = Access("read", view, on.spot(), mask=mask, queue=queue)
     on.effects.append(access)
     dims = dims_of(variable.aval)
     value = loaded(on, view, access, dims, variable.aval.dtype)
@@ -510,6 +515,7 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         across=axes[0] if one_axis else "",
         tilings=tuple(tilings),
         swizzle=swizzle,
+        orders=bool(getattr(aval.dtype, "orders_tensor_core", False)),
     )
     on.references.append(found)
     if memory == "regs":

@@ -45,7 +45,8 @@ class Event:
 
     kind: "touch", "start" (of a copy), "signal", "wait", "filled" (by copies that have ended); of a GPU also "phase"
     (the wait for a phase of a barrier: `amount` arrivals from the beginning, of which it takes none), "use" (an MMA
-    starts), "close" (of a group), "drain" (a wait that leaves `amount` groups), "commit".  call: of which kernel.
+    starts), "close" (of a group), "drain" (a wait that leaves `amount` groups), "commit", "passed" (nothing).  call: of
+    which kernel.
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.

@@ -1,10 +1,15 @@
-"""Primitives of Mosaic GPU: copies by TMA, barriers of shared memory, MMAs of a warpgroup.
+"""Primitives of Mosaic GPU: copies by TMA, barriers of shared memory, MMAs of a warpgroup and on tensor memory.
 
 Read from jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2). A copy into shared memory, and `barrier_arrive`, count
 one arrival on a barrier; `barrier_wait` takes as many as end a phase. Copies to global memory, and MMAs, are on no
 semaphore of the code: they end in the order in which they were started, and a wait says how many of the last ones may
 be left. An accumulator holds zeros at first (`_run_scoped_lowering_rule` in lowering.py), and loading it waits for its
 MMAs.
+
+An MMA of Blackwell (`tcgen05_mma`) reads its operands, and adds to its accumulator in tensor memory or overwrites it,
+until a barrier has its arrival: `tcgen05_commit_arrive`, or the MMA with a barrier of its own, arrives when all that
+the thread has started before has ended. A load of tensor memory has ended at `wait_load_tmem`, although what it loads
+may be used before; a store to it is there after `commit_tmem`.
 """
 
 from __future__ import annotations
@@ -16,10 +21,14 @@ from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
     COPIES_OUT,
     MMAS,
+    TENSOR,
+    TENSOR_LOADS,
+    TENSOR_STORES,
     Access,
     BodyReference,
     Committed,
     Index,
+    Loop,
     Signal,
     Slice,
     StartedCopy,
@@ -31,8 +40,9 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value
-from layoutproof.core.folding import any_of, folded
+from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Equation, Leaf, Other, element_type_named, planted
 
@@ -83,16 +93,34 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     across = tuple(params.get("collective_axes") or ())
     if len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
-    if params.get("leader_tracked") is not None:
-        raise UnsupportedOp(problems.CLUSTER_LEADER())
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
-    on.effects.append(
-        StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across="".join(map(str, across)))
-    )
+    axis, led = "".join(map(str, across)), params.get("leader_tracked") is not None
+    if led:
+        source = _own_part(on, source, params["leader_tracked"], axis)
+    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
     return []
+
+
+def _own_part(on: Pass, source: View, partition: object, axis: str) -> View:
+    """What a program copies of a source of which only the first program of a cluster sees the end (`CopyPartition`)."""
+    split = getattr(partition, "axis", None)
+    many = dict(zip(on.names, on.grid, strict=True)).get(axis)
+    if split is None and many == 2:
+        # each copies all of it
+        return source
+    split = split or 0
+    if source.dims is None or many != 2 or source.dims[split] % many:
+        raise UnsupportedOp(problems.CLUSTER_PART())
+    dims = list(source.dims)
+    dims[split] //= many
+    on.asks.add(axis)
+    starts = [ZERO] * len(dims)
+    starts[split] = linear([(dims[split], Term("name", axis))])
+    slices = tuple(Slice(start, Term("int", size)) for start, size in zip(starts, dims, strict=True))
+    return View(source.reference, (*source.steps, ViewStep("slices", source.dims, tuple(dims), slices)))
 
 
 def _copy_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -240,6 +268,143 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
     return [operand if isinstance(operand, View) else load(on, view, variable) for view, operand, variable in ends]
 
 
+def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`tcgen05_mma`; along an axis of a cluster the first program does it for both."""
+    params = equation.params
+    if params.get("scaled") or params.get("sparse"):
+        raise UnsupportedOp(problems.TENSOR_SCALES())
+    sides = ["acc", "a", "b"]
+    given, rest = [*operands[:3]], operands[4:]
+    if params["arrive"]:
+        sides.append("barrier")
+        given.append(rest[0])
+        rest = rest[1:]
+    acc, left, right, *barriers = _views(on, given, [params[f"{side}_transforms_tree"] or () for side in sides], rest)
+    if acc.dims is None:
+        raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
+    slots = list(map(_slot, barriers))
+    axis = str(params["collective_axis"] or "")
+    adds = folded(condition_of(on.scalar(as_array(operands[3]))))
+    value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
+    with on.under(*_leads(on, axis)):
+        for view in (left, right):
+            queue = TENSOR if view.reference.memory == "tmem" else ""
+            on.effects.append(Access("read", view, on.spot(), queue=queue, across=axis))
+        for kind, condition in (("add", adds), ("write", negation(adds))):
+            if condition is not FALSE:
+                with on.under(condition):
+                    on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axis))
+        held = tuple(view for view in (left, right) if view.reference.memory != "tmem")
+        on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axis))
+        for slot in slots:
+            on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axis))
+    return []
+
+
+def _leads(on: Pass, axis: str) -> list[Term]:
+    """The condition that a program is the first one along an axis of its cluster; none without an axis."""
+    if not axis:
+        return []
+    if axis not in on.names:
+        raise UnsupportedOp(problems.AXIS_INDEX(axis))
+    on.asks.add(axis)
+    return [fold("==", Term("name", axis), ZERO)]
+
+
+def _tensor_arrives(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`tcgen05_commit_arrive`."""
+    params = equation.params
+    (barrier,) = _views(on, operands[:1], [params["barrier_transforms_tree"] or ()], operands[1:])
+    axis = str(params["collective_axis"] or "")
+    with on.under(*_leads(on, axis)):
+        on.effects.append(Signal(_slot(barrier), ONE, on.spot(), after=TENSOR, across=axis))
+    return []
+
+
+def _tensor_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`async_load_tmem`."""
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
+    return [load(on, view, equation.outvars[0], queue=TENSOR_LOADS)]
+
+
+def _tensor_store(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`async_store_tmem`."""
+    view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[2:]))
+    on.effects.append(Access("write", view, on.spot(), as_array(operands[1]), queue=TENSOR_STORES))
+    return []
+
+
+def _tensor_loaded(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wait_load_tmem`."""
+    return _wait_in_order(on, TENSOR_LOADS, ())
+
+
+def _tensor_stored(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`commit_tmem`."""
+    return _wait_in_order(on, TENSOR_STORES, ())
+
+
+def _claims(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`try_cluster_cancel`: the first thread asks for more work, and each arrives; the answer comes into memory."""
+    params = equation.params
+    if not (on.loops and on.loops[-1].units):
+        raise UnsupportedOp(problems.UNITS_LOOP())
+    trees = [params[f"{side}_transforms_tree"] or () for side in ("result", "barrier")]
+    result, barrier = _views(on, operands[:2], trees, operands[2:])
+    slot, threads = _slot(barrier), on.kernel.threads
+    first = TRUE
+    if threads:
+        on.asks.add(threads)
+        first = fold("==", Term("name", threads), ZERO)
+    with on.under(first):
+        on.effects.append(StartedCopy(View(_GIVEN), result, slot, on.spot(), given=True))
+    if threads:
+        with on.under(negation(first)):
+            on.effects.append(Signal(slot, ONE, on.spot()))
+    return []
+
+
+_GIVEN = BodyReference("the work that is left", "around", (16,), "s8", "any")
+"""What a GPU gives out."""
+
+
+def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`query_cluster_cancel`: the ids of the work, and whether there is more, of which the loop takes notice."""
+    names = [str(name) for name in equation.params["grid_names"]]
+    inside = {name for name, extent in zip(on.names, on.grid, strict=True) if extent == 1} | set(on.kernel.together)
+    if not (on.loops and on.loops[-1].units) or set(names) & set(on.kernel.together):
+        raise UnsupportedOp(problems.UNITS_LOOP())
+    if set(on.names) - inside - set(names):
+        raise UnsupportedOp(problems.UNITS_AXES())
+    (result,) = _views(on, operands[:1], [equation.params["transforms_tree"] or ()], operands[1:])
+    on.effects.append(Access("read", result, on.spot()))
+    ids = [axis_of(on, name, variable.aval.dtype) for name, variable in zip(names, equation.outvars, strict=False)]
+    more = Value((), equation.outvars[-1].aval.dtype, problems.UNITS_LEFT())
+    return [*ids, more]
+
+
+def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`inline_mgpu`: of code that is none of JAX's own fences nothing is known."""
+    statements = [part.strip() for part in str(equation.params.get("ptx", "")).split(";") if part.strip()]
+    if not statements or operands or not all(part.startswith("fence.proxy.") for part in statements):
+        raise UnsupportedOp(problems.INLINE_CODE())
+    return []
+
+
+def _warps(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A body that the warps of a warpgroup run, each by itself; they meet before and after it."""
+    meshes, programs = equation.params["meshes"], equation.params["jaxprs"]
+    if [kind for kind, _ in meshes] != ["WarpMesh"] or len(programs) != 1 or equation.outvars or on.warps:
+        raise UnsupportedOp(problems.BODY_MESH(", ".join(kind for kind, _ in meshes)))
+    ((_, ((axis, many),)),) = meshes
+    loop = Loop(on.named("warp"), Term("int", int(many)), on.source(), warps=True)
+    on.warps[str(axis)] = Term("name", loop.name)
+    with on.inside(loop):
+        on.run(programs[0], operands)
+    del on.warps[str(axis)]
+    return []
+
+
 def _load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`plgpu.load`."""
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
@@ -268,6 +433,17 @@ PRIMITIVES: dict[str, Rule] = {
     "wgmma_wait": _wgmma_wait,
     "wgmma_accumulator_deref_p": _accumulated,
     "run_state": _run_state,
+    "tcgen05_mma": _tensor_mma,
+    "tcgen05_commit_arrive": _tensor_arrives,
+    "async_load": _tensor_load,
+    "wait_load_tmem": _tensor_loaded,
+    "async_store_tmem": _tensor_store,
+    "commit_tmem": _tensor_stored,
+    "try_cluster_cancel": _claims,
+    "query_cluster_cancel": _claimed,
+    "inline_mgpu_p": _inline,
+    "core_map": _warps,
+    "mpmd_map": _warps,
     "mgpu_load": _load,
     "layout_cast": _same,
     "set_max_registers_p": _nothing,

@@ -69,6 +69,8 @@ class Pass(Protocol):
     checks: list[tuple[Term, Spot]]
     barriers: list[Spot]
     asks: set[str]
+    warps: dict[str, Term]
+    units: str
     path: tuple[Term, ...]
     loops: tuple[Loop, ...]
     scope: str

@@ -18,6 +18,7 @@ BITCAST_ELEMENTS = Template("bodies.bitcast_elements", "which elements of {refer
 BITWISE = Template("bodies.bitwise", "the bitwise operation {name}")
 BLOCK_UNKNOWN = Template("bodies.block_unknown", "a block that is not known")
 BODY_AS = Template("bodies.body_as", "the body, as {version} has it ({failure})")
+BODY_MESH = Template("bodies.body_mesh", "a mesh in a body, of the kind {mesh}")
 BODY_NOT_READ = Template("bodies.body_not_read", "the body of {kernel} was not read")
 BRANCH_REFERENCE = Template("bodies.branch_reference", "a branch that chooses a reference")
 CALL_WITHOUT_BODY = Template("bodies.call_without_body", "a call of {name} without its body")
@@ -25,7 +26,9 @@ CAPTURED_ARRAY = Template("bodies.captured_array", "an array of shape {shape} ca
 BODY_CHANGED = Template("bodies.body_changed", "a body that was changed already")
 MOST_CHECKS = Template("bodies.most_checks", "more than {most} checks of what earlier programs and iterations leave")
 CLUSTER_AXES = Template("bodies.cluster_axes", "copy_gmem_to_smem for the programs along {axes} axes of a cluster")
-CLUSTER_LEADER = Template("bodies.cluster_leader", "copy_gmem_to_smem that only the leader of a cluster tracks")
+CLUSTER_PART = Template(
+    "bodies.cluster_part", "a copy that programs of a cluster divide, of a shape they do not divide"
+)
 CODE_ARRAY = Template("bodies.code_array", "an array of the code")
 CODE_NUMBER = Template("bodies.code_number", "a number of the code that is no integer")
 COMBINES = Template("bodies.copy_combines", "copy_smem_to_gmem that combines by {operation}")
@@ -93,6 +96,7 @@ GPU_OPERANDS = Template("bodies.gpu_operands", "more operands than the views of 
 HANDED_NUMBER = Template("bodies.handed_number", "a number that a loop hands on")
 HANDED_VALUE = Template("bodies.handed_value", "a value that a loop hands on")
 ENOUGH_BYTES = Template("bodies.enough_bytes", "whether {semaphore} has {size} bytes of {total}")
+INLINE_CODE = Template("bodies.inline_code", "the primitive inline_mgpu (code of the compiler's own language)")
 INDEX_ARRAY = Template("bodies.index_array", "an index that is an array")
 IN_FLIGHT_AT_END = Template(
     "bodies.in_flight_at_end", "a copy that moves {memory} is in flight when the kernel ends: not modelled"
@@ -109,6 +113,7 @@ LIST_RANK = Template("bodies.list_rank", "lists of places of more than one dimen
 LIST_TERM = Template("bodies.list_without_term", "a list of places that no term says: {why}")
 LOADED_VALUE = Template("bodies.loaded_value", "what the body loads")
 LOAD_LEAVES = Template("bodies.accumulator_load_leaves", "a load of an accumulator that leaves {left} MMAs running")
+LEFT_AT_END = Template("bodies.left_at_end", "perhaps {what}: the last wait says that it may be left")
 LOOK_AT_ARRIVALS = Template(
     "bodies.look_at_arrivals", "look at what arrives on {barrier}: {size} of {all} arrivals end the phase"
 )
@@ -161,6 +166,9 @@ LOOK_AT_TAKING = Template(
     "bodies.look_at_taking", "look at what waits for {semaphore}: it takes less than is signalled"
 )
 LOOK_AT_WAITING = Template("bodies.look_at_waiting", "look at who waits for {word}: it takes less than is signalled")
+LOOK_AT_TENSOR_ORDER = Template(
+    "bodies.look_at_tensor_order", "look at the barrier between them: plgpu.Barrier(orders_tensor_core=True)"
+)
 LOOK_AT_WAITS = Template(
     "bodies.look_at_waits", "look at the waits for {semaphore}: they take less than is signalled and copied"
 )
@@ -305,6 +313,11 @@ COUNTER_OUTSIDE_LOOP = Template(
 SWAP = Template("bodies.swap_result", "what a swap gives")
 MOST_TERMS = Template("bodies.most_terms", "more than {most} terms in the walk")
 THREAD_REACHES = Template("bodies.thread_reaches", "whether a thread reaches line {line}: {held}")
+TENSOR_ORDER = Template(
+    "bodies.tensor_order",
+    "{does} {element}{name} while {meanwhile} it at line {line}: no barrier between them has orders_tensor_core",
+)
+TENSOR_SCALES = Template("bodies.tensor_scales", "an MMA of scaled or sparse operands")
 TILED_MEMORY = Template("bodies.tiled_memory", "memory of the shape {dims} in tiles of {tiling}")
 MOST_TOUCHES = Template("bodies.most_touches", "{touches:,} touches of {region}")
 TWO_LISTS = Template("bodies.two_lists", "two lists of places of which some are ignored")
@@ -315,14 +328,10 @@ UNMODELLED_CACHE_PREFETCH = Template("bodies.unmodelled_cache_prefetch", "a copy
 UNMODELLED_CLUSTER_MEMORY = Template(
     "bodies.unmodelled_cluster_memory", "shared memory of another program of a cluster"
 )
-UNMODELLED_COMPILER_CODE = Template("bodies.unmodelled_compiler_code", "code of the compiler's own language")
 UNMODELLED_CONVOLUTION = Template("bodies.unmodelled_convolution", "a convolution")
 UNMODELLED_CORES = Template("bodies.unmodelled_cores", "what other cores do meanwhile")
 UNMODELLED_DEPENDENT_LAUNCH = Template("bodies.unmodelled_dependent_launch", "another kernel that runs meanwhile")
 UNMODELLED_DEVICES = Template("bodies.unmodelled_devices", "what other devices do")
-UNMODELLED_DYNAMIC_PROGRAMS = Template(
-    "bodies.unmodelled_dynamic_programs", "programs that are given out while the kernel runs"
-)
 UNMODELLED_GLOBAL_MEMORY = Template("bodies.unmodelled_global_memory", "memory that outlives the kernel")
 UNMODELLED_GROUPED_PRODUCT = Template("bodies.unmodelled_grouped_product", "a product of matrices with groups")
 UNMODELLED_KERNEL_IN_KERNEL = Template("bodies.unmodelled_kernel_in_kernel", "a call of a kernel in a kernel")
@@ -339,7 +348,6 @@ UNMODELLED_SUBCORE_MEMORY = Template(
     "sync_copy(.., add=True) into shared memory",
 )
 UNMODELLED_TENSOR_MEMORY = Template("bodies.unmodelled_tensor_memory", "the tensor memory of Blackwell")
-UNMODELLED_WARPS = Template("bodies.unmodelled_warps", "a mesh in a body: the warps of a GPU")
 UNUSED_RESULTS = Template("bodies.unused_results", "the results of {step} are unused: XLA eliminates it, and its waits")
 UNWRITTEN_BEFORE = Template(
     "bodies.unwritten_before", "{does} element {element} of {name}{where}, which nothing has written before"
@@ -347,6 +355,15 @@ UNWRITTEN_BEFORE = Template(
 USED_IN_FLIGHT = Template(
     "bodies.used_in_flight", "{name} is used while a copy {way} it is in flight, started at line {line}: {what}"
 )
+UNITS_AXES = Template("bodies.units_axes", "work that a GPU gives out by a part of its ids")
+UNITS_DEPEND = Template("bodies.units_depend", "what is done in shared memory depends on which work a GPU gives out")
+UNITS_ELSEWHERE = Template(
+    "bodies.units_elsewhere", "global memory that is written outside of the loop over the work that a GPU gives out"
+)
+UNITS_LEFT = Template("bodies.units_left", "whether there is more work")
+UNITS_LOOP = Template("bodies.units_loop", "work that a GPU gives out, and no loop that goes on while there is more")
+UNITS_ORDER = Template("bodies.units_order", "global memory that is written by how much work a program has done before")
+UNITS_STEADY = Template("bodies.units_steady", "whether {many:,} pieces of work are like the first ones")
 VALUE_AROUND_PIPELINE = Template("bodies.value_around_pipeline", "a value of the body around the pipeline")
 VIEW_AS = Template("bodies.view_as", "a view of {dtype} as {other}")
 VIEW_OF_PART = Template("bodies.view_of_part", "a view through {kind} of a part")
@@ -368,6 +385,8 @@ WAIT_KEEPS = Template("bodies.wait_keeps", "a wait that leaves its semaphore as 
 WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which is computed")
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")
 MOST_WAYS = Template("bodies.most_ways", "more than {most} ways through the body")
+WARPS_WAIT = Template("bodies.warps_wait", "{barrier}, for which single warps wait and warpgroups too")
+WARPS_WRITE = Template("bodies.warps_write", "global memory that several warps of a warpgroup write")
 WGMMA_SHAPE = Template("bodies.wgmma_shape", "an operand of wgmma whose shape depends on data")
 WHILE_IN_FLIGHT = Template("bodies.while_in_flight", "{does} {where} while {moving} it is in flight{since}")
 ELEMENT_WIDTH = Template("bodies.element_width", "the width of {dtype}")

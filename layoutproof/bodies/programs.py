@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.effects import WARPS
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.values import Span, Value, dims_of, number
@@ -16,7 +17,7 @@ from layoutproof.core.dimensions import dimension
 from layoutproof.core.folding import folded
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Amount, Term, size_term
-from layoutproof.ir.program import Equation
+from layoutproof.ir.program import Dtype, Equation
 from layoutproof.kernel.scalar_memory import axis_table
 
 
@@ -41,14 +42,22 @@ def _num_programs(on: Pass, equation: Equation, operands: list[Value]) -> list[V
 def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = equation.params["axis_name"]
     span = None
-    on.asks.add(axis)
+    if str(axis) in on.warps:
+        return [number(on.warps[str(axis)], equation.outvars[0].aval.dtype, (0, WARPS - 1))]
     if axis in on.names:
-        place, span = Term("name", axis), _below(on.grid[on.names.index(axis)])
-    elif axis in dict(on.kernel.axes):
+        return [axis_of(on, axis, equation.outvars[0].aval.dtype)]
+    on.asks.add(axis)
+    if axis in dict(on.kernel.axes):
         place = Term("read", Term("name", axis_table(axis)), ZERO)
     else:
         raise UnsupportedOp(problems.AXIS_INDEX(axis))
     return [number(place, equation.outvars[0].aval.dtype, span)]
+
+
+def axis_of(on: Pass, axis: str, dtype: Dtype) -> Value:
+    """Where the program is along an axis of the grid."""
+    on.asks.add(axis)
+    return number(Term("name", axis), dtype, _below(on.grid[on.names.index(axis)]))
 
 
 def _dimension(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:

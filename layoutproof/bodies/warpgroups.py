@@ -10,13 +10,19 @@ has waited for them (`wait_smem_to_gmem`, `wgmma_wait`). What threads store to s
 after a `commit_smem` between the two. Memory that a scope allocates is one for all threads, as JAX demands of a kernel
 of several; accumulators are a thread's own (`_run_scoped_lowering_rule` in lowering.py of jax 0.10.2).
 
+The warps of a warpgroup (`WarpMesh`) are threads of their own where they do different things: the first one does what
+the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory has ended when an
+arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). Such MMAs of one thread on one
+accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
+pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
+
 Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
 in shared memory: one of each such class is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -29,6 +35,10 @@ from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
     COPIES_OUT,
     MMAS,
+    TENSOR,
+    TENSOR_LOADS,
+    TENSOR_STORES,
+    WARPS,
     Access,
     Body,
     BodyReference,
@@ -44,11 +54,12 @@ from layoutproof.bodies.effects import (
     adds_to,
     writes_to,
 )
-from layoutproof.bodies.forward import Here, Run, forward, nested
+from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
+from layoutproof.bodies.work_units import FEW, OUTSIDE, SKEW, balanced, begin_and_end, by_turn, steady
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Term
@@ -60,6 +71,10 @@ MOST_STORING = 2_000
 """Programs whose stores are looked at one by one."""
 MOST_EVENTS = 6_000
 """Events of all threads of one program together."""
+_MEET = "warps"
+"""The semaphore by which warps of a warpgroup wait for each other before and after what they do by themselves."""
+_FREES = "frees"
+_TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
 def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
@@ -74,6 +89,8 @@ def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
 def _threads_of(kernel: Kernel) -> tuple[Warpgroups, ...] | Unsupported:
     try:
         _check(kernel)
+        if kernel.body.units:
+            return _with_work(kernel)
         return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel))
     except Unsupported as reason:
         return reason
@@ -91,23 +108,42 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
-    ended: set[str] = set()
-    for effect in body.effects:
-        # what comes next in that memory would have to wait for copies and MMAs of what was there
-        if ended and not isinstance(effect, Freed) and any(_is_shared(view) for view in _views(effect)):
-            raise Unsupported(problems.SCOPE_ENDED(min(ended)))
-        ended |= {r.name for r in effect.references if r.memory == "shared"} if isinstance(effect, Freed) else set()
+    _check_warps(body)
     for reference in body.references:
-        if reference.memory == "shared" and reference.fresh_in:
+        if reference.memory in _SHARED and reference.fresh_in:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
+
+
+def _check_warps(body: Body) -> None:
+    """Raises Unsupported where a barrier is waited for by single warps, and by warpgroups too.
+
+    Each warp looks at the parity of the phase that it waits for, and waits for the copies that it has started itself.
+    """
+    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
+    waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
+    for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
+        raise Unsupported(problems.WARPS_WAIT(name))
 
 
 def _in_global(view: View) -> bool:
     return view.reference.memory == "gmem"
 
 
+_SHARED = ("shared", "tmem")
+"""The memories of a program that all of its threads have."""
+
+
 def _is_shared(view: View) -> bool:
-    return view.reference.memory == "shared"
+    return view.reference.memory in _SHARED
+
+
+def _is_copy_out(effect: Effect) -> bool:
+    return isinstance(effect, StartedCopy) and effect.semaphore.reference.in_order
+
+
+def _by_warps(effect: Effect) -> bool:
+    """Whether single warps do it, each by itself."""
+    return any(loop.warps for loop in effect.spot.loops)
 
 
 # classes of programs
@@ -123,9 +159,7 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
     seen: set[object] = set()
     traced = 0
     for program in programs:
-        at = dict(zip(apart, program, strict=True))
-        places = list(product(*([at[name]] if name in at else range(extent) for name, extent in grid.items())))
-        events = [_ThreadTrace(kernel, places, number).run() for number in range(len(places))]
+        places, events = _traced(kernel, dict(zip(apart, program, strict=True)))
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
@@ -135,8 +169,68 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
             yield places, events
 
 
+def _traced(
+    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
+) -> tuple[list[Place], list[list[Event]]]:
+    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
+    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
+    grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
+    threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
+    places = [place for place in threads for _ in range(warps)]
+    traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
+    events = [trace.run() for trace in traces]
+    for k in range(0, len(traces), warps):
+        if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
+            raise Unsupported(problems.WARPS_WRITE())
+    return places, events
+
+
+def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
+    """The threads of one program for each amount of work, as `work_units` says which are enough."""
+    body: Body = kernel.body
+    most = body.unknowns[body.units].high - 1
+    apart = [name for name in kernel.grid_names if name not in kernel.together]
+    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
+    if _asks(body, frozenset(name for name in apart if extents[name] != 1)):
+        raise Unsupported(problems.UNITS_DEPEND())
+    at = dict.fromkeys(apart, 0)
+    last, lost = most, ""
+    if most > FEW:
+        _, whole = _traced(kernel, at, most)
+        found = steady(whole, most)
+        lost = problems.UNITS_STEADY(most)
+        last = FEW
+        if found is not None:
+            first, period = found
+            last = min(most, first + 2 * period + SKEW)
+            ends = [
+                [by_turn(each).get(OUTSIDE) for each in _traced(kernel, at, n, False)[1]] for n in range(1, most + 1)
+            ]
+            alike = all(end == ends[last - 1 - period] for end in ends[last - 1 - period :])
+            lost = "" if alike and balanced(whole, first, period) else lost
+    shown = tuple(Warpgroups(kernel, *_traced(kernel, at, units)) for units in range(1, last + 1))
+    refuted = any(problem.sure for one in shown for problem in one.problems())
+    if last < most and not refuted and (lost or not _keeps_up(shown[-1], last)):
+        raise Unsupported(lost or problems.UNITS_STEADY(most))
+    return shown
+
+
+def _keeps_up(threads: Warpgroups, turns: int) -> bool:
+    """Whether no thread begins a turn of the loop over work before all others have ended the one SKEW + 1 before."""
+    spans = [begin_and_end(events) for events in threads.events]
+    for device, mine in enumerate(spans):
+        for turn in range(turns - SKEW - 1):
+            if turn not in mine:
+                continue
+            reached = threads.reached(("at", device, mine[turn][1]))
+            later = [span.get(turn + SKEW + 1) for span in spans]
+            if any(next_ is not None and reached[k] > next_[0] for k, next_ in enumerate(later) if k != device):
+                return False
+    return True
+
+
 def _does(event: Event) -> object:
-    return event.kind, event.spot.number, event.amount, event.semaphore, event.queue, event.pieces
+    return event.kind, event.spot.number, event.amount, event.semaphore, event.sent, event.queue, event.pieces
 
 
 def _asks(body: Body, ids: frozenset[str]) -> bool:
@@ -186,9 +280,13 @@ def _views(effect: Effect) -> tuple[View, ...]:
 
 
 class Warpgroups(Devices):
-    """The threads of one program, or of those of one cluster. places: of each.  events: of each, in order."""
+    """The threads of one program, or of those of one cluster.
 
-    def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]]) -> None:
+    places: of each; warps that are threads of their own have that of their warpgroup.  events: of each, in order.
+    plain: whether all barriers order tensor memory.
+    """
+
+    def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]], plain: bool = False) -> None:
         self.kernels = (kernel,)
         self.axes = tuple(zip(kernel.grid_names, kernel.grid, strict=True))
         self.cores, self.word = True, "program"
@@ -199,12 +297,28 @@ class Warpgroups(Devices):
         self.begins = [[0] for _ in self.places]
         self._signals = [_signals(events) for events in self.events]
         self._parts = _whole(kernel)
-        self._arrivals = {r.name: _phase(kernel, r) for r in kernel.body.references}
+        references: Sequence[BodyReference] = kernel.body.references
+        self._arrivals = {r.name: _phase(kernel, r) for r in references}
+        self._tensor = {r.name for r in references if r.memory == "tmem"}
+        # by thread, where it asks for an arrival behind what it has started on tensor memory
+        self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
+        other = {r.name for r in references if not r.orders}
+        self._ordering = self
+        if self._tensor and not plain:
+            passed = [[_passed(event, other) for event in each] for each in self.events]
+            self._ordering = Warpgroups(kernel, places, passed, plain=True)
         self.look()
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
         return (n for n in range(len(self.events)) if n != device)
+
+    def run(
+        self, held: frozenset[tuple[str, int, int]], partly: bool = False
+    ) -> tuple[tuple[int, ...], dict[Key, int]]:
+        """As of `Devices`; where an MMA is held back that has not ended ("mma"), so are all arrivals behind it."""
+        behind = {("sent", d, k) for kind, d, at in held if kind == "mma" for k in self._arrives[d] if k > at}
+        return super().run(frozenset(end for end in held if end[0] != "mma") | behind, partly)
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far other threads may come before something has ended: they see of a thread what it signals next."""
@@ -212,6 +326,26 @@ class Warpgroups(Devices):
         if kind == "at" and position < len(self.events[device]):
             end = kind, device, self._signals[device][position]
         return super().reached(end)
+
+    def before(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether the first has surely ended when the other one begins, or comes first in the order of the MMAs."""
+        a, b = one.event, other.event
+        mmas = a.device == b.device and a.queue == b.queue == TENSOR and one.piece.writes and other.piece.writes
+        if mmas and one.piece.region == other.piece.region:
+            # those that share a part of their accumulators need not come one after the other
+            return a.position < b.position
+        if not super().before(one, other):
+            return False
+        by_tensor = a.device != b.device and one.piece.region.name in self._tensor
+        return self._ordering is self or not by_tensor or self._ordering.before(one, other)
+
+    def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
+        return one.event.queue == other.event.queue == "" and super()._in_order(one, other)
+
+    def _does(self, span: TouchedTime) -> str:
+        loops, turns = span.event.spot.loops, span.event.turns
+        warp = next((f", warp {turn}" for loop, turn in zip(loops, turns, strict=False) if loop.warps), "")
+        return f"{self.name(span.event.device)}{warp} {span.piece.does}"
 
     # questions
 
@@ -229,15 +363,38 @@ class Warpgroups(Devices):
         yield from self._uncommitted()
 
     def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
+        freed = [span for span in (one, other) if span.piece.does == _FREES]
+        if freed:
+            # which scope gets the memory next, and what it does there, is not known
+            what, event = problems.SCOPE_ENDED(one.piece.region.name), freed[0].event
+            ended = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
+            return replace(ended, sure=False)
+        if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
+            return self._out_of_tensor_order(one, other, met)
         found = super()._met(one, other, met)
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
+        if one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
+            # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
+            return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
         followed = any(
-            span.event.kind == "use" and any(e.kind == "use" for e in self._until_waited(span)) for span in started
+            span.event.queue == MMAS and any(e.queue == MMAS and e.kind == "use" for e in self._until_waited(span))
+            for span in started
         )
         return replace(found, kind="own", sure=found.sure and not followed)
+
+    def _out_of_tensor_order(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem:
+        """What only barriers order that do not order tensor memory."""
+        a, b = one.event, other.event
+        name, element = one.piece.region.name, met if isinstance(met, tuple) else ()
+        shown = "" if element == () else f"element {element} of "
+        what = problems.TENSOR_ORDER(self._does(one), shown, name, self._does(other), _line(b.spot))
+        hint = problems.LOOK_AT_TENSOR_ORDER()
+        found = self._problem("own", what, hint, name, a, element=element, other=b.device, to=b)
+        sure = one.piece.sure and other.piece.sure and isinstance(met, tuple)
+        return found if sure else replace(found, what=f"perhaps {what}", sure=False)
 
     def _until_waited(self, span: TouchedTime) -> Sequence[Event]:
         return self.events[span.event.device][span.event.position + 1 : span.end[2]]
@@ -249,6 +406,9 @@ class Warpgroups(Devices):
             event = events[self.end[device]]
             assert event.semaphore is not None
             _, _, name, at = event.semaphore
+            if name == _MEET:
+                # another warp never comes
+                continue
             wanted, arrived = (n // self._parts for n in (event.amount, self.counts.get(event.semaphore, 0)))
             what = problems.NEVER_ARRIVES(self.name(device), wanted, slot_text(name, at), arrived)
             hint = problems.LOOK_AT_COPIES_IN(slot_text(name, at))
@@ -279,12 +439,23 @@ class Warpgroups(Devices):
                 kind, device, position = span.end
                 if kind == "at" and position < len(self.events[device]):
                     continue
-                held = self.reached(span.end) if kind == "come" else self.end
+                if span.event.queue in (TENSOR_LOADS, TENSOR_STORES):
+                    # they end by themselves, and what nobody reads needs no commit
+                    continue
+                held = self.end if kind == "at" else self.reached(span.end)
                 if span.event.kind != "touch" and held == tuple(map(len, self.events)):
                     name = span.piece.region.name
                     what = problems.NOT_WAITED(self._does(span), name)
                     hint = problems.LOOK_AT_LINE(_line(span.event.spot))
-                    yield self._problem("ends" if kind == "at" else "tail", what, hint, name, span.event)
+                    found = self._problem("tail" if kind == "come" else "ends", what, hint, name, span.event)
+                    behind = self.events[device][span.event.position :]
+                    if any(
+                        e.kind == "drain" and e.amount and e.queue == span.event.queue == COPIES_OUT for e in behind
+                    ):
+                        # the code says that it may be left: JAX's own kernels end so, and PTX does not promise it
+                        what = problems.LEFT_AT_END(what)
+                        found = replace(found, what=what, sure=False)
+                    yield found
                     return
 
     def _uncommitted(self) -> Iterator[DeviceProblem]:
@@ -330,9 +501,17 @@ class Warpgroups(Devices):
                 at = ("at", device, event.position)
                 if event.kind == "touch":
                     yield from (TouchedTime(event, piece, at) for piece in event.pieces)
+                elif event.queue == TENSOR:
+                    yield from (TouchedTime(event, piece, ("mma", device, event.position)) for piece in event.pieces)
                 elif event.kind in ("start", "use"):
                     end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
                     yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+
+
+def _passed(event: Event, barriers: set[str]) -> Event:
+    """An event, without the wait where it is for one of some barriers."""
+    waits = event.kind == "phase" and event.semaphore is not None and event.semaphore[2] in barriers
+    return replace(event, kind="passed", semaphore=None) if waits else event
 
 
 def _whole(kernel: Kernel) -> int:
@@ -356,7 +535,7 @@ def _signals(events: Sequence[Event]) -> list[int]:
     found = [len(events)] * len(events)
     following = len(events)
     for event in reversed(events):
-        if event.semaphore is not None and event.kind != "phase":
+        if event.semaphore is not None and event.kind not in ("phase", "wait"):
             following = event.position
         found[event.position] = following
     return found
@@ -365,11 +544,11 @@ def _signals(events: Sequence[Event]) -> list[int]:
 def _waited(events: Sequence[Event]) -> dict[int, int]:
     """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
     ends: dict[int, int] = {}
-    open_: dict[str, list[list[int]]] = {COPIES_OUT: [[]], MMAS: [[]]}
+    open_: dict[str, list[list[int]]] = {name: [[]] for name in (COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)}
     for event in events:
         groups = open_.get(event.queue, [])
         match event.kind:
-            case "start" | "use" if event.queue:
+            case "start" | "use" if event.queue in open_:
                 groups[-1].append(event.position)
             case "close":
                 groups.append([])
@@ -382,23 +561,37 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
 
 
 class _ThreadTrace(Run):
-    """One thread of one program: its events in order. A domain of `forward`."""
+    """One thread of one program: its events in order. A domain of `forward`.
 
-    def __init__(self, kernel: Kernel, places: Sequence[Place], number: int) -> None:
+    warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
+    units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
+    through.
+    """
+
+    def __init__(
+        self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0, units: int = 0, inside: bool = True
+    ) -> None:
         super().__init__(kernel)
-        self.number, self.place = number, places[number]
-        inside = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
-        programs = [tuple(place[k] for k in inside) for place in places]
+        self.number, self.place, self.warp = number, places[number], warp
+        self.units, self.inside = units, inside
+        self.writes_global = False
+        axes = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
+        programs = [tuple(place[k] for k in axes) for place in places]
         # of each program of the cluster its first thread, which stands for it
         self._programs = {program: programs.index(program) for program in programs}
         self._program = programs[number]
-        self._axes = {kernel.grid_names[k]: n for n, k in enumerate(inside)}
+        self._axes = {kernel.grid_names[k]: n for n, k in enumerate(axes)}
+        shared = [
+            k for k, e in enumerate(self.body.effects) if not isinstance(e, Freed) and any(map(_is_shared, _views(e)))
+        ]
+        self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
         names: dict[str, Number] = dict(zip(self.kernel.grid_names, self.place, strict=True))
+        names |= {self.body.units: self.units} if self.body.units else {}
         begin = Here(names, self.place)
         self._note("touch", Spot(-1, (), (), self.kernel.source), begin)
         forward(nested(self.body.effects), self, begin, None)
@@ -406,9 +599,37 @@ class _ThreadTrace(Run):
 
     # the domain
 
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Goes through each turn; of warps that do something by themselves through its own."""
+        if nest.loop.units and not self.inside:
+            return
+        if not nest.loop.warps:
+            super().loop(nest, here, state)
+            return
+        first = self.number - self.warp
+        others = [(first, 0, _MEET, (warp,)) for warp in range(1, WARPS)]
+        spot = Spot(nest.first, (), nest.around, nest.loop.source)
+        mine: Key = (first, 0, _MEET, (self.warp,))
+        meet: Key = (first, 0, _MEET, ())
+        if self.warp:
+            self._note("wait", spot, here, 1, mine)
+        for key in () if self.warp else others:
+            self._note("signal", spot, here, 1, key)
+        forward(nest.parts, self, here.turn(nest.loop, self.warp, {}), state)
+        if self.warp:
+            self._note("signal", spot, here, 1, meet)
+        else:
+            self._note("wait", spot, here, WARPS - 1, meet)
+
     def effect(self, effect: Effect, here: Here, state: None) -> None:
         """Notes an event, if it happens."""
-        if isinstance(effect, Freed) or (isinstance(effect, Access) and _in_global(effect.view)):
+        if self.warp and not _by_warps(effect):
+            return
+        if isinstance(effect, Freed):
+            self._frees(effect, here)
+            return
+        target = writes_to(effect)
+        if isinstance(effect, Access) and _in_global(effect.view) and not (target and _by_warps(effect)):
             return
         on = self._at(here)
         held: Any = True
@@ -420,15 +641,42 @@ class _ThreadTrace(Run):
             held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         on.steps = 0
-        if isinstance(effect, Access):
+        self.writes_global |= target is not None and _in_global(target) and _by_warps(effect)
+        if isinstance(effect, Access) and not _in_global(effect.view):
             does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
             sure = held is True and effect.mask is None
-            piece = self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds_to(effect))
-            self._note("touch", effect.spot, here, pieces=(piece,))
+            adds = adds_to(effect) and not effect.queue
+            pieces = tuple(
+                self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
+                for program in self._along(effect.across)
+            )
+            self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
+            if effect.queue:
+                self._note("close", effect.spot, here, queue=effect.queue)
+        elif isinstance(effect, Access):
+            return
         elif held is not True:
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
             self._orders(on, effect, here)
+
+    def _frees(self, freed: Freed, here: Here) -> None:
+        """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
+        pieces = tuple(
+            DeviceMemory(
+                self._programs[self._program],
+                (0, one.name, here.turns[: len(one.fresh_in)]),
+                ViewedRegion(one.name, tuple((0, extent, 1) for extent in one.dims), True),
+                True,
+                _FREES,
+                False,
+                True,
+            )
+            for one in freed.references
+            if one.memory in _SHARED and freed.spot.number <= self._last_shared
+        )
+        if pieces:
+            self._note("touch", freed.spot, here, pieces=pieces)
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here) -> None:
         match effect:
@@ -446,8 +694,12 @@ class _ThreadTrace(Run):
                         self._note("close", spot, here, queue=queue)
                 else:
                     self._fills(on, effect, here)
-            case StartedUse(views, semaphore, spot):
-                pieces = tuple(self._piece(on, view, here, False, "multiplies", True) for view in views)
+            case StartedUse(views, semaphore, spot, across):
+                pieces = tuple(
+                    self._piece(on, view, here, False, "multiplies", True, program=program)
+                    for view in views
+                    for program in self._along(across)
+                )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
@@ -458,6 +710,8 @@ class _ThreadTrace(Run):
                 self._note("phase", spot, here, self._phases[key], key)
             case Signal(semaphore, _, spot) if semaphore.reference.in_order:
                 self._note("close", spot, here, queue=semaphore.reference.name)
+            case Signal(semaphore, _, spot, after=after) if after:
+                self._arrives(on, effect, here)
             case Signal(semaphore, amount, spot, wait) if not wait and amount is not None:
                 times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
                 for program in self._along(semaphore.reference.across):
@@ -467,15 +721,51 @@ class _ThreadTrace(Run):
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
+    def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
+        """An arrival that comes when what the thread has begun on tensor memory has ended."""
+        keys = [self._key(on, signal.semaphore, program) for program in self._along(signal.across)]
+        if len(keys) > 2:
+            raise Unsupported(problems.BETWEEN_THREADS(_line(signal.spot)))
+        self._note(
+            "start",
+            signal.spot,
+            here,
+            _whole(self.kernel),
+            keys[0],
+            queue=signal.after,
+            sent=keys[1] if keys[1:] else None,
+        )
+
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
         sharing = self._along(copy.across)
+        if copy.given:
+            self._asks_for_work(on, copy, here)
+            return
+        if copy.led:
+            piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None)
+            share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, sharing[0])
+            self._note("start", copy.spot, here, share, key, (piece,))
+            return
         for program in sharing:
             # shares of one copy are parts of their own: two of them never meet
             shared = len(sharing) > 1
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None, shared, program)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, program)
             self._note("start", copy.spot, here, share, key, (piece,))
+
+    def _asks_for_work(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
+        """What comes into the memory of all programs of a cluster, for which the first one has asked.
+
+        Each also arrives itself, so that an arrival is its own and that of the answer together.
+        """
+        whole = _whole(self.kernel)
+        if whole > 1:
+            self._note("signal", copy.spot, here, whole - 1, self._key(on, copy.semaphore))
+        programs = list(self._programs.values())
+        for program in programs if self._programs[self._program] == programs[0] else ():
+            piece = self._piece(on, copy.target, here, True, "is given", True, program=program)
+            self._note("start", copy.spot, here, 1, self._key(on, copy.semaphore, program), (piece,))
 
     def _along(self, axis: str) -> list[int]:
         """The programs of the cluster along an axis, its own among them; its own alone for ""."""
@@ -496,10 +786,11 @@ class _ThreadTrace(Run):
         semaphore: Key | None = None,
         pieces: tuple[DeviceMemory, ...] = (),
         queue: str = "",
+        sent: Key | None = None,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, None, pieces, queue
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
@@ -525,7 +816,7 @@ class _ThreadTrace(Run):
         memory = (0, region.name, here.turns[: len(reference.fresh_in)])
         # accumulators, and what else is no shared memory, are a thread's own
         own = self._programs[self._program] if program is None else program
-        owner = own if reference.memory == "shared" else self.number
+        owner = own if reference.memory in _SHARED else self.number
         return DeviceMemory(owner, memory, region, writes, does, sure and known, adds)
 
     def _key(self, on: Symbolic, view: View, program: int | None = None) -> Key:
@@ -569,7 +860,10 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
     boxes: list[Box] = []
     for place in product(*(range(int(extent)) for extent in kernel.grid)):
         stores = _Stores(kernel, reference.name)
-        forward(parts, stores, Here(dict(zip(kernel.grid_names, place, strict=True)), place), None)
+        names: dict[str, Number] = dict(zip(kernel.grid_names, place, strict=True))
+        # of work that a GPU gives out each is done once, whoever does it: what is stored does not depend on that
+        names |= {kernel.body.units: 1} if kernel.body.units else {}
+        forward(parts, stores, Here(names, place), None)
         boxes += stores.boxes
         if len(boxes) > MOST_EVENTS:
             raise Unsupported(problems.STORES(MOST_EVENTS, reference.name))

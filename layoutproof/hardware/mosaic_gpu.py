@@ -24,11 +24,17 @@ SHARED_FROM = (
     "227 KiB for a block of threads on H100, H200 and B200 (CUDA C++ Programming Guide, compute capabilities 9.0 and "
     "10.x; jax/experimental/mosaic/gpu/core.py:645-657)"
 )
+TENSOR_COLUMNS, TENSOR_LANES = 512, 128
+"""Columns of the tensor memory of a multiprocessor (compute capability 10.x), each of 128 lanes of 4 bytes."""
+TENSOR_FROM = (
+    "512 columns of 128 lanes on B200 (PTX ISA, tensor memory; TMEM_MAX_COLS in jax/experimental/mosaic/gpu/tcgen05.py)"
+)
 SHARED_ALIGNMENT = 1024
 """Every allocation begins at a multiple of so many bytes (`SMEM_ALIGNMENT` of jax/_src/pallas/mosaic_gpu/core.py)."""
 FACTS = (
     Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),
     Fact("shared memory", str(SHARED), COMPILER, SHARED_FROM, "mosaic_gpu"),
+    Fact("tensor memory", f"{TENSOR_COLUMNS} columns", COMPILER, TENSOR_FROM, "mosaic_gpu"),
 )
 """The facts behind the rules."""
 
@@ -58,6 +64,15 @@ def shared_bytes(parts: Iterable[Scratch]) -> int:
     return sum(-(-size // SHARED_ALIGNMENT) * SHARED_ALIGNMENT for size in sizes[:-1]) + sum(sizes[-1:])
 
 
+def tensor_columns(parts: Iterable[Scratch]) -> int:
+    """The columns of tensor memory that some allocations take side by side.
+
+    >>> tensor_columns([Scratch((128, 256), "u32", "tmem"), Scratch((128, 64), "u32", "tmem")])
+    320
+    """
+    return sum(int(one.dims[-1]) for one in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class MosaicGpuKernels(GpuKernels):
     """See `kernel.kernel.KernelTarget`."""
@@ -67,7 +82,18 @@ class MosaicGpuKernels(GpuKernels):
     platform: str = "mosaic_gpu"
 
     def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """The shared memory that a body allocates; barriers, and room to reduce across warps, are left out."""
+        """The shared and the tensor memory that a body allocates; barriers, and room to reduce, are left out."""
+        return (*self._shared(kernel), *self._tensor(kernel))
+
+    def _tensor(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
+        """In bytes, of which a column has 512."""
+        column = 4 * TENSOR_LANES
+        own = [one for one in kernel.scoped if one.memory == "tmem"]
+        parts = tuple((f"{one.dims[-1]} columns", column * int(one.dims[-1])) for one in own)
+        limit = column * TENSOR_COLUMNS
+        return (MemoryUse("tensor memory", parts, limit, limit, TENSOR_FROM, "allocations of the body"),) if own else ()
+
+    def _shared(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         own = [one for one in kernel.scoped if one.memory == "shared"]
         if not own:
             return ()

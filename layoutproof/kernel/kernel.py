@@ -297,6 +297,7 @@ class Kernel:
     the programs of a cluster.  threads: that of the threads, whose shared memory is one; "" where there is one thread.
     lanes: of a kernel of a GPU, whether its code says how shared memory lies (lane semantics); else JAX chooses that
     itself (warpgroup semantics).
+    tensor: of a kernel of a GPU, whether it has tensor memory, or warps that do different things (Blackwell).
     """
 
     name: str
@@ -335,6 +336,12 @@ class Kernel:
     together: tuple[str, ...] = ()
     threads: str = ""
     lanes: bool = True
+    tensor: bool = False
+
+    @property
+    def by_events(self) -> bool:
+        """Whether its programs are run to say in what order they touch memory, event by event (`bodies.warpgroups`)."""
+        return bool(self.together) or self.tensor
 
     @property
     def body(self) -> Any:

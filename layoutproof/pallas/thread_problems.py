@@ -18,7 +18,7 @@ from layoutproof.pallas.device_problems import answer_of
 
 def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
     """The answer about some kinds of `bodies.devices.DeviceProblem`; none of a kernel of single threads."""
-    if not kernel.together:
+    if not kernel.by_events:
         return ()
     lost = not_modelled(kernel, kernel.body)
     if lost:
@@ -78,7 +78,10 @@ def _is_proved(found: Obligation) -> bool:
 
 
 def _proved(kernel: Kernel) -> Obligation:
-    figures: dict[str, object] = {"threads": int(kernel.grid[-1]), "programs run": len(threads_of(kernel))}
+    figures: dict[str, object] = {
+        "threads": int(kernel.grid[-1]) if kernel.together else 1,
+        "programs run": len(threads_of(kernel)),
+    }
     return Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
 
 

@@ -186,6 +186,58 @@ def piped_out(short: int = 0) -> Any:
     return kernel(body, (256, 128), F, {"i": 1})
 
 
+def halves(grouped: bool = True) -> Any:
+    """x + 1, of which each program copies out two halves in one group, part after part of 64 rows."""
+
+    def body(x_gmem: Any, o_gmem: Any, smem: Any, out: Any, barrier: Any) -> None:
+        def turn(k: Any, carry: None) -> None:
+            first = lax.axis_index("i") * 128 + k * 64
+            plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first, 64)], smem, barrier)
+            plgpu.barrier_wait(barrier)
+            plgpu.wait_smem_to_gmem(0)
+            out[...] = smem[...] + 1
+            plgpu.commit_smem()
+            for half in range(2):
+                rows = pl.ds(half * 32, 32)
+                plgpu.copy_smem_to_gmem(out.at[rows], o_gmem.at[pl.ds(first + half * 32, 32)], commit_group=False)
+            if grouped:
+                plgpu.commit_smem_to_gmem_group()
+
+        lax.fori_loop(0, 2, turn, None)
+        plgpu.wait_smem_to_gmem(0)
+
+    rows = plgpu.SMEM((64, 128), F)
+    return kernel(body, (256, 128), F, {"i": 2}, rows, rows, plgpu.Barrier())
+
+
+def from_registers(done: bool = True) -> Any:
+    """f16[512,256] @ f16[256,512] in tiles of 64 x 128 x 64, whose left operand is loaded into registers."""
+
+    def body(a_gmem: Any, b_gmem: Any, o_gmem: Any, b_s: Any, o_s: Any, bar: Any) -> None:
+        rows, columns = pl.ds(lax.axis_index("m") * 64, 64), pl.ds(lax.axis_index("n") * 128, 128)
+
+        def sums(acc: Any) -> Any:
+            def turn(k: Any, carry: None) -> None:
+                deep = pl.ds(k * 64, 64)
+                plgpu.copy_gmem_to_smem(b_gmem.at[deep, columns], b_s, bar)
+                a = plgpu.load(a_gmem, (rows, deep), layout=plgpu.Layout.WGMMA, optimized=False)
+                plgpu.barrier_wait(bar)
+                plgpu.wgmma(acc, a, b_s)
+                if done:
+                    plgpu.wgmma_wait(0)
+
+            lax.fori_loop(0, 4, turn, None)
+            return acc[...]
+
+        o_s[...] = pl.run_scoped(sums, plgpu.ACC((64, 128), F)).astype(H)
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(o_s, o_gmem.at[rows, columns])
+        plgpu.wait_smem_to_gmem(0)
+
+    tiles = plgpu.SMEM((64, 128), H, transforms=TILED)
+    return kernel(body, (512, 512), H, {"m": 8, "n": 4}, tiles, tiles, plgpu.Barrier())
+
+
 ROWS = (jax.ShapeDtypeStruct((256, 128), F),)
 LONG = (jax.ShapeDtypeStruct((512, 128), F),)
 FACTORS = (jax.ShapeDtypeStruct((512, 256), H), jax.ShapeDtypeStruct((256, 512), H))
@@ -235,6 +287,12 @@ PAIRS = {
     ),
     "transposed, and no wait for the MMA": Pair(
         partial(piped, transposed=True), TURNED, {"done": False}, "dma_order", "slot 0 is fetched again in turn 0"
+    ),
+    "two copies, and no group": Pair(
+        halves, ROWS, {"grouped": False}, "dma_order", "2 copies are in no group, and the wait of turn 1 is for groups"
+    ),
+    "from registers, and no wait for the MMA": Pair(
+        from_registers, FACTORS, {"done": False}, "dma_order", "turn 1 fetches into what the MMA of turn 0 reads"
     ),
     "pipeline that ends early": Pair(piped_out, ROWS, {"short": 1}, "outputs_stored", "3 x 64 = 192 rows of 256"),
 }

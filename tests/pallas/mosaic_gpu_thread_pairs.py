@@ -267,6 +267,64 @@ def spread(met: bool = True, all_of_them: bool = True, wanted: int = 1) -> Any:
     )
 
 
+def spread_factors(all_of_them: bool = True, met: bool = True) -> Any:
+    """f16[512,256] @ f16[256,512] in clusters of 2, of 128 rows each, that fetch the right operand together."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, o_s: Any, full: Any, empty: Any) -> None:
+        wg, mine = lax.axis_index("wg"), pl.ds(lax.axis_index("m") * 256 + lax.axis_index("c") * 128, 128)
+        columns = pl.ds(lax.axis_index("n") * 128, 128)
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at, deep = lax.rem(k, 2), pl.ds(k * 64, 64)
+                if met:
+                    pl.when(k >= 2)(lambda: plgpu.barrier_wait(empty.at[at]))
+                plgpu.copy_gmem_to_smem(a.at[mine, deep], a_s.at[at], full.at[at])
+                plgpu.copy_gmem_to_smem(b.at[deep, columns], b_s.at[at], full.at[at], collective_axes="c")
+
+            lax.fori_loop(0, 4, turn, None)
+            if met:
+                _see_the_last(empty)
+
+        @pl.when(wg == 1)
+        def _multiplies() -> None:
+            def sums(acc: Any) -> Any:
+                def turn(k: Any, carry: None) -> None:
+                    at = lax.rem(k, 2)
+                    plgpu.barrier_wait(full.at[at])
+                    plgpu.wgmma(acc, a_s.at[at], b_s.at[at])
+                    plgpu.wgmma_wait(0)
+                    plgpu.barrier_arrive(empty.at[at])
+
+                lax.fori_loop(0, 4, turn, None)
+                return acc[...]
+
+            o_s[...] = pl.run_scoped(sums, plgpu.ACC((128, 128), F)).astype(H)
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(o_s, o.at[mine, columns])
+            plgpu.wait_smem_to_gmem(0)
+
+    shared = plgpu.ClusterBarrier(collective_axes=("c",), num_barriers=2)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 512), H),
+        grid=(2, 4),
+        grid_names=("m", "n"),
+        cluster=(2,),
+        cluster_names=("c",),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[
+            plgpu.SMEM((2, 128, 64), H, transforms=TILED),
+            plgpu.SMEM((2, 64, 128), H, transforms=TILED),
+            plgpu.SMEM((128, 128), H, transforms=TILED),
+            plgpu.Barrier(num_arrivals=2, num_barriers=2),
+            shared if all_of_them else plgpu.Barrier(num_barriers=2),
+        ],
+    )
+
+
 THREAD_PAIRS = {
     "threads: load before the copy has ended": Pair(
         handed, LONG, {"filled": False}, "dma_order", "nothing orders the copy of turn 0 and the load"
@@ -332,6 +390,12 @@ THREAD_PAIRS = {
     ),
     "cluster: a barrier of one program": Pair(
         spread, LONG, {"all_of_them": False}, "dma_order", "each waits for itself, and fetches for both"
+    ),
+    "cluster: operands released for one": Pair(
+        spread_factors, FACTORS, {"all_of_them": False}, "dma_order", "turn 2 fetches for both what one multiplies"
+    ),
+    "cluster: operands that are not waited for": Pair(
+        spread_factors, FACTORS, {"met": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 multiplies"
     ),
     "cluster: a barrier that wants two arrivals of each": Pair(
         spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"

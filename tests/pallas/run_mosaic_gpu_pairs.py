@@ -20,9 +20,10 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 from tests.bodies.run_device_pairs import signs_of
 from tests.pallas.mosaic_gpu_pairs import PAIRS
+from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
-ALL = PAIRS | THREAD_PAIRS
+ALL = PAIRS | THREAD_PAIRS | TENSOR_PAIRS
 SECONDS = 40
 """Of processor time for one run."""
 

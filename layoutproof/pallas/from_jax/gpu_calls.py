@@ -9,15 +9,15 @@ Read from jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 from __future__ import annotations
 
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.core.element_types import element_type
+from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.term import Term
-from layoutproof.hardware.mosaic_gpu import shared_bytes
+from layoutproof.hardware.mosaic_gpu import TENSOR_LANES, shared_bytes, tensor_columns
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.pallas.from_jax import problems
-from layoutproof.pallas.from_jax.adapter import inner_jaxprs, memory_word, opened, place_of_function
+from layoutproof.pallas.from_jax.adapter import MESH_KERNELS, inner_jaxprs, memory_word, opened, place_of_function
 from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import scratch_of
-from layoutproof.pallas.from_jax.of_jax import JaxJaxpr, Params
+from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr, Params
 
 
 def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
@@ -55,10 +55,11 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         tuple(operands),
         platform="mosaic_gpu",
         source=_written_at(inner) or place,
-        scoped=shared_in(inner),
+        scoped=(*allocated_in(inner, "shared"), *allocated_in(inner, "tmem")),
         together=together,
         threads=threads if threads in together else "",
         lanes=_lanes(params.get("compiler_params")),
+        tensor=_of_blackwell(inner),
     )
     return with_body(jaxprs[0], kernel)
 
@@ -77,17 +78,39 @@ def _written_at(inner: JaxJaxpr) -> str:
     return place_of_function(getattr(opened(scoped.params["jaxpr"])[0], "debug_info", None)) or ""
 
 
-def shared_in(jaxpr: JaxJaxpr) -> tuple[Scratch, ...]:
-    """The most shared memory that a body allocates at one time, barriers left out.
+def _of_blackwell(jaxpr: JaxJaxpr) -> bool:
+    """Whether a body has tensor memory, or warps that do different things."""
+    for equation in jaxpr.eqns:
+        inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
+        given = [v.aval for one in inner for v in one.invars]
+        if equation.primitive.name in MESH_KERNELS or any(scratch_of(aval).memory == "tmem" for aval in given):
+            return True
+        if any(map(_of_blackwell, inner)):
+            return True
+    return False
+
+
+def allocated_in(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
+    """The most of a memory, "shared" or "tmem", that a body allocates at one time, barriers left out.
 
     Scopes in one another lie side by side, and those after one another in one place (`_run_scoped_lowering_rule`).
     """
     best: tuple[Scratch, ...] = ()
+    size = shared_bytes if memory == "shared" else tensor_columns
     for equation in jaxpr.eqns:
         inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
-        found = max(map(shared_in, inner), key=shared_bytes, default=())
+        found = max((allocated_in(one, memory) for one in inner), key=size, default=())
         if equation.primitive.name == "run_scoped":
-            given = [scratch_of(v.aval) for v in inner[0].invars]
-            found = (*(s for s in given if s.memory == "shared"), *found)
-        best = max(best, found, key=shared_bytes)
+            given = [(scratch_of(v.aval), v.aval) for v in inner[0].invars]
+            found = (*(_as_allocated(s, aval) for s, aval in given if s.memory == memory), *found)
+        best = max(best, found, key=size)
     return best
+
+
+def _as_allocated(one: Scratch, aval: JaxAval) -> Scratch:
+    """Tensor memory as so many columns of 128 lanes of 4 bytes, as its layout takes them; other memory as it is."""
+    layout = getattr(aval, "layout", None)
+    if one.memory != "tmem" or layout is None:
+        return one
+    columns = layout.cols_in_shape(tuple(map(int, one.dims)), ELEMENT_BITS[one.dtype])
+    return Scratch((TENSOR_LANES, int(columns)), "u32", "tmem")

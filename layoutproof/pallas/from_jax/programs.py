@@ -43,6 +43,7 @@ from layoutproof.pallas.from_jax.adapter import (
     name_of,
     opened,
     over_meshes,
+    own_ptx,
     place_of,
     places_of,
     scan_parts,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 _TREES = (
     *("tree", "args_tree", "transforms_treedef", "src_transforms_treedef", "dst_transforms_treedef"),
     *("barrier_transforms_treedef", "acc_transforms_tree", "a_transforms_tree", "b_transforms_tree"),
+    *("barrier_transforms_tree", "result_transforms_tree", "transforms_tree"),
 )
 """Parameters that are trees of operands."""
 _PLAIN = frozenset({bool, int, float, str, type(None)})
@@ -171,6 +173,8 @@ class _Converter:
             found["meshes"] = tuple((type(mesh).__name__, _axes(mesh)) for mesh in meshes)
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
+        if equation.primitive.name == "inline_mgpu_p":
+            found["ptx"] = own_ptx(params["mgpu_fn"])
         if is_pallas_call(params):
             with suppress(AttributeError):
                 # of a version that has it in another form: who runs the kernel refuses it

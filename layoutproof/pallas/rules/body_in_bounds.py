@@ -181,9 +181,10 @@ def _cuts(kernel: Kernel, effect: Effect) -> Iterator[tuple[int, list[tuple[Term
 
 def _places(kernel: Kernel, device: Device) -> Iterator[tuple[str, Term, int]]:
     """Where a device is, as the body says it: along what, in words, the place, and how many there are."""
-    extents = dict(zip(kernel.grid_names, kernel.grid, strict=True)) if device.core else dict(kernel.axes)
+    along = zip(kernel.grid_names, kernel.grid, strict=True) if device.core else kernel.axes
+    extents = {axis: extent for axis, extent in along if type(extent) is int}
     for axis, at in device.places:
-        if type(extents.get(axis)) is int:
+        if axis in extents:
             yield f"axis {axis}", at, extents[axis]
     if device.logical is not None and extents:
         yield "the mesh", device.logical, prod(extents.values())

@@ -117,7 +117,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         return ()
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
-    if not parallel and not unordered:
+    if not parallel and not unordered and not kernel.tensor:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
     cores = has_cores(kernel)
     found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]

@@ -51,7 +51,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None or kernel.platform != "mosaic_gpu":
         return ()
-    if kernel.together:
+    if kernel.by_events:
         return of_threads(kernel, "commit")
     found = [_committed(kernel, body, effect, view) for effect, view in _reads(body.effects)]
     if not found and not body.unmodelled:

@@ -90,7 +90,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    if kernel.together:
+    if kernel.by_events:
         # nothing reads what such a copy brings: it may hit memory that is another program's by then
         tail = [replace(one, severity="warning") for one in of_threads(kernel, "tail")]
         refuted = [one for one in tail if isinstance(one.claim, Settled) and one.claim.verdict is Verdict.REFUTED]

@@ -131,7 +131,7 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    if kernel.together:
+    if kernel.by_events:
         return reads_of_threads(kernel)
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True)

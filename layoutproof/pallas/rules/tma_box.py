@@ -121,7 +121,7 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
             "look at the tiling: it divides the last dimensions of what is copied",
         )
     together = 1
-    if copy.across:
+    if copy.across and not copy.led:
         extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
         together = int(extents[copy.across])
     return next(_refusals(copy, bits, tiling, together), by_rule(""))
@@ -130,7 +130,8 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
 def _refusals(copy: StartedCopy, bits: int, tiling: Sequence[int], together: int) -> Iterator[Settled]:
     """What JAX refuses, in its order. together: the programs that share the copy."""
     array, shared = _sides(copy)
-    moved = prod(shared.dims or ()) * bits
+    # the first of two programs expects the bytes of both
+    moved = prod(shared.dims or ()) * bits * (2 if copy.led else 1)
     if copy.source is array and moved % (8 * WARPGROUP):
         yield by_rule(
             BYTES(_bytes(moved), WARPGROUP),

@@ -121,7 +121,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    if kernel.together:
+    if kernel.by_events:
         return defined_by_threads(kernel)
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds)
