@@ -22,6 +22,7 @@ from layoutproof.values import (
     elementwise,
     kernels,
     meshes,
+    mosaic_gpu,
     movement,
     references,
     subcores,
@@ -53,6 +54,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **kernels.PRIMITIVES,
     **meshes.PRIMITIVES,
     **subcores.PRIMITIVES,
+    **mosaic_gpu.PRIMITIVES,
     **devices.PRIMITIVES,
 }
 """Primitive -> (walk, equation, operands) -> results."""

@@ -1,0 +1,188 @@
+"""The threads (warpgroups) of the programs of one cluster of a GPU: one at a time, each until it waits for a barrier.
+
+Read from jax/_src/pallas/mosaic_gpu (jax 0.10.2). Memory that a scope allocates is one for the threads of a program,
+accumulators are a thread's own, and begin with zeros (`_run_scoped_lowering_rule` in lowering.py). Scopes of several
+threads that are one are those of one equation, as often as each has come there.
+
+Arrivals on a barrier add up, and the k-th wait of a thread on it is for the end of its k-th phase: so who goes on first
+is nothing to what is computed. That nothing is touched which another thread, a copy or an MMA touches at the same time
+is a premise of the answer (`dma_order`, `commit_smem`, `body_races`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from layoutproof.ir.program import Equation, Program
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.lockstep import Lockstep
+from layoutproof.values.memory import ElementView, HeldMemory, PhasedBarrier, Semaphore
+from layoutproof.values.state import Walking
+
+MOST_PROGRAMS = 100_000
+"""Threads of all programs of one kernel."""
+Land = Callable[[], None]
+"""What a copy that has ended leaves in memory."""
+
+
+class Warpgroups(Lockstep):
+    """One run of the programs of one cluster.
+
+    mesh: the axes of the grid, then those of the cluster, then that of the threads.  cluster: the names of the second.
+    threads: that of the last, "" for none.  number: which cluster of the grid it is.
+    """
+
+    def __init__(
+        self, mesh: Sequence[tuple[str, int]], cluster: Sequence[str], threads: str, number: int
+    ) -> None:  # fmt: skip
+        extents = dict(mesh)
+        self._inside = tuple((name, extents[name]) for name in cluster)
+        self._threads = extents[threads] if threads else 1
+        self.whole = prod(n for _, n in self._inside)
+        """The parts of one arrival: of a copy that the programs of a cluster share each brings some."""
+        many = self.whole * self._threads
+        super().__init__(mesh, many, many * number, "threads, or programs of a cluster, that wait for one another")
+        self._scopes: dict[tuple[Equation, int], dict[int, list[Shaped]]] = {}
+        self._entered: list[dict[Equation, int]] = [{} for _ in range(many)]
+        self._made: dict[int, tuple[tuple[Equation, int], int]] = {}
+        self._groups: list[list[list[Land]]] = [[[]] for _ in range(many)]
+
+    def program(self, on: Walking) -> int:
+        """The program of the cluster that runs now."""
+        return self.own(on) // self._threads
+
+    # memory
+
+    def allocated(self, on: Walking, equation: Equation, made: Sequence[Shaped]) -> Sequence[Shaped]:
+        """The memory of a scope: what another thread of the program has allocated there; accumulators are its own."""
+        entered = self._entered[self.own(on)]
+        entered[equation] = entered.get(equation, 0) + 1
+        key = equation, entered[equation]
+        programs = self._scopes.setdefault(key, {})
+        shared = programs.setdefault(self.program(on), list(made))
+        self._made.update((id(one), (key, k)) for k, one in enumerate(shared))
+        return [
+            own if variable.aval.memory == "regs" else one
+            for own, one, variable in zip(made, shared, equation.params["jaxpr"].invars, strict=True)
+        ]
+
+    def of_program(self, on: Walking, view: ElementView, program: int) -> ElementView:
+        """The same part of the memory of another program of the cluster."""
+        if program == self.program(on):
+            return view
+        found = self._made.get(id(view.memory))
+        if found is None:
+            raise on.refuse("memory that another program of the cluster has no counterpart of")
+        key, k = found
+        self.wait(on, lambda: program in self._scopes[key])
+        return ElementView(self._scopes[key][program][k], view.at, view.shape, box=view.box)
+
+    def along(self, on: Walking, axis: str) -> list[int]:
+        """The programs of the cluster along an axis, its own among them; its own alone for ""."""
+        own = self.program(on)
+        names = [name for name, _ in self._inside]
+        if not axis:
+            return [own]
+        if axis not in names:
+            raise on.refuse(f"a copy or a barrier over {axis}, which is no axis of the cluster")
+        numbers = np.moveaxis(np.arange(self.whole).reshape([n for _, n in self._inside]), names.index(axis), -1)
+        return next(list(map(int, row)) for row in numbers.reshape(-1, numbers.shape[-1]) if own in row)
+
+    # barriers
+
+    def arrives(self, on: Walking, barrier: ElementView, program: int, parts: int, land: Land | None = None) -> None:
+        """Counts parts of an arrival on a barrier of a program. land: of a copy, what happens when it is waited for."""
+        held, place = _single(on, self.of_program(on, barrier, program))
+        held.come[place] = held.come.get(place, 0) + parts
+        if land is not None:
+            held.landing.setdefault(place, []).append((held.come[place], land))
+
+    def passes(self, on: Walking, barrier: ElementView) -> None:
+        """Waits for the next phase of a barrier that this thread has not seen; its copies have landed then."""
+        held, place = _single(on, barrier)
+        key = self.own(on), place
+        held.seen[key] = held.seen.get(key, 0) + 1
+        many = len(self.along(on, held.across))
+        until = held.seen[key] * held.arrivals * many * self.whole
+        self.wait(on, lambda: held.come.get(place, 0) >= until)
+        waiting = held.landing.get(place, [])
+        for _, land in [one for one in waiting if one[0] <= until]:
+            land()
+        held.landing[place] = [one for one in waiting if one[0] > until]
+
+    # copies out of shared memory
+
+    def starts(self, on: Walking, land: Land, grouped: bool) -> None:
+        """A copy out of shared memory is started. grouped: whether it ends a group."""
+        self._groups[self.own(on)][-1].append(land)
+        if grouped:
+            self.commits(on)
+
+    def commits(self, on: Walking) -> None:
+        """The end of a group of copies."""
+        self._groups[self.own(on)].append([])
+
+    def drains(self, on: Walking, left: int) -> None:
+        """Waits until no more than the last groups are on their way."""
+        groups = self._groups[self.own(on)]
+        while len(groups) - 1 > left:
+            for land in groups.pop(0):
+                land()
+
+
+def _single(on: Walking, view: ElementView) -> tuple[PhasedBarrier, int]:
+    """A barrier, with the place in it that is meant."""
+    if not isinstance(view.memory, PhasedBarrier):
+        raise on.refuse("a barrier that is none of a GPU's")
+    places = np.arange(prod(view.memory.shape)) if view.places is None else np.asarray(view.places).reshape(-1)
+    if places.size != 1:
+        raise on.refuse(f"{places.size} barriers at once")
+    return view.memory, int(places[0])
+
+
+def threads_of(on: Walking) -> Warpgroups:
+    """The threads that run a kernel of a GPU."""
+    if not isinstance(on.lockstep, Warpgroups):
+        raise on.refuse("a primitive of Mosaic GPU outside of a kernel")
+    return on.lockstep
+
+
+def run_clusters(
+    on: Walking, body: Program, axes: tuple[tuple[str, int], ...], together: tuple[Sequence[str], str],
+    given: Sequence[HeldMemory | Semaphore],
+) -> None:  # fmt: skip
+    """Runs a kernel of a GPU: one cluster of the grid after the other.
+
+    axes: of the mesh.  together: the names of those of a cluster, and that of the threads, "" for none.  given: the
+    arrays in global memory.
+    """
+    cluster, threads = together
+    inside = [*cluster, *([threads] if threads else [])]
+    names, extents = [name for name, _ in axes], tuple(n for _, n in axes)
+    if names[len(names) - len(inside) :] != inside or len(body.invars or body.constvars) != len(given):
+        raise on.refuse("a kernel of a GPU in a form that is not read")
+    if prod(extents) > MOST_PROGRAMS:
+        raise on.refuse(f"a kernel of {prod(extents):,} threads, more than {MOST_PROGRAMS:,}")
+    many = prod(extents[len(names) - len(inside) :])
+
+    def thread(row: list[Shaped]) -> list[Shaped]:
+        on.programs, on.flying = None, []
+        assert on.device is not None
+        on.prepared.tick(extents, tuple(map(int, np.unravel_index(on.device, extents))))
+        on.run(body, row)
+        return []
+
+    mesh, device = on.mesh, on.device
+    on.mesh = axes
+    # one order of threads is walked, which shows nothing of others
+    on.ordered = False
+    try:
+        for number in range(prod(extents) // many):
+            on.lockstep = lockstep = Warpgroups(axes, cluster, threads, number)
+            lockstep.run(on, thread, [cast("list[Shaped]", list(given))] * many)
+    finally:
+        on.mesh, on.device, on.lockstep = mesh, device, None
