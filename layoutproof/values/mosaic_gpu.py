@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from layoutproof.values.kernels import overlap
 from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
-from layoutproof.values.references import fresh, index_of, load, store, through, unwritten, view_of
+from layoutproof.values.references import held_type, index_of, load, store, through, unwritten, view_of
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import Rule, Walking
 from layoutproof.values.warpgroups import threads_of
@@ -138,7 +137,7 @@ def _whole(on: Walking, box: _Box) -> Shaped:
     found = load(on, box.view())
     if all(s.stop - s.start == n for s, n in zip(array, box.extents, strict=True)):
         return moved(on.numbers, found, lambda r: r.reshape(box.shown))
-    zeros = Known(np.zeros(box.extents, _held(box.memory.dtype)))
+    zeros = Known(np.zeros(box.extents, held_type(box.memory.dtype)))
 
     def move(parts: Sequence[Places]) -> Places:
         out = np.array(parts[0])
@@ -146,11 +145,6 @@ def _whole(on: Walking, box: _Box) -> Shaped:
         return out.reshape(box.shown)
 
     return combined(on.numbers, [zeros, found], move)
-
-
-def _held(dtype: Dtype) -> Any:
-    """The type of known numbers: floats are held as float64."""
-    return dtype if dtype.kind in "iub" else np.float64
 
 
 def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
@@ -314,17 +308,15 @@ def _run_state(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     """Memory that begins with values and whose last ones are given; memory around it goes in and out as it is."""
     inner = equation.params["jaxpr"]
     begun = equation.params.get("is_initialized") or (True,) * len(inner.invars)
-    given = iter(operands)
-    memory: list[Shaped] = []
-    for variable, has_value in zip(inner.invars, begun, strict=True):
-        if not has_value:
-            memory.append(fresh(on, variable.aval))
-            continue
-        value = next(given)
-        is_memory = isinstance(value, HeldMemory | ElementView | Semaphore)
-        memory.append(value if is_memory else HeldMemory(value, variable.aval.dtype))
+    if not all(begun):
+        raise on.refuse("run_state of memory that begins without a value")
+    around = [isinstance(value, HeldMemory | ElementView | Semaphore) for value in operands]
+    memory = [
+        value if is_memory else HeldMemory(value, variable.aval.dtype)
+        for variable, value, is_memory in zip(inner.invars, operands, around, strict=True)
+    ]
     on.run(inner, memory)
-    return [one.value if isinstance(one, HeldMemory) and one not in operands else one for one in memory]
+    return [one if is_memory else one.value for one, is_memory in zip(memory, around, strict=True)]
 
 
 def _load(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:

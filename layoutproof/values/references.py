@@ -45,7 +45,7 @@ def fresh(
     if aval.memory == "tmem":
         raise on.refuse("the tensor memory of Blackwell")
     if aval.memory == "regs":
-        return HeldMemory(Known(np.zeros(shape, _held(aval.dtype))), aval.dtype, name)
+        return HeldMemory(Known(np.zeros(shape, held_type(aval.dtype))), aval.dtype, name)
     layout = _laid(on, transforms)
     for transform in layout:
         shape = _untiled(on, shape, transform)
@@ -53,7 +53,7 @@ def fresh(
     return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
 
 
-def _held(dtype: Dtype) -> Any:
+def held_type(dtype: Dtype) -> Any:
     """The type of known numbers: floats are held as float64."""
     return dtype if dtype.kind in "iub" else np.float64
 

@@ -45,7 +45,7 @@ class Warpgroups(Lockstep):
         self.whole = prod(n for _, n in self._inside)
         """The parts of one arrival: of a copy that the programs of a cluster share each brings some."""
         many = self.whole * self._threads
-        super().__init__(mesh, many, many * number, "threads, or programs of a cluster, that wait for one another")
+        super().__init__(mesh, many, many * number, "threads that wait for arrivals")
         self._scopes: dict[tuple[Equation, int], dict[int, list[Shaped]]] = {}
         self._entered: list[dict[Equation, int]] = [{} for _ in range(many)]
         self._made: dict[int, tuple[tuple[Equation, int], int]] = {}

@@ -266,7 +266,11 @@ def specialized(wrong: str) -> Any:
             memory_registers=40,
             in_specs=[
                 plgpu.BlockSpec((128, T), lambda k: (0, k), transforms=TILED),
-                plgpu.BlockSpec((T, T), lambda k: (jnp.minimum(k, 1) if wrong == "the last block of K twice" else k, n), transforms=TILED),
+                plgpu.BlockSpec(
+                    (T, T),
+                    lambda k: (jnp.minimum(k, 1) if wrong == "the last block of K twice" else k, n),
+                    transforms=TILED,
+                ),
             ],
             wg_axis="wg",
             num_compute_wgs=2,
