@@ -8,7 +8,7 @@ lies, and an array in registers, is nothing to values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,9 @@ _NO_SWIZZLE = 16
 """The width of rows, in bytes, within which nothing is swizzled."""
 
 
-def _trees(params: Any, names: Sequence[str], operands: Sequence[Shaped]) -> list[tuple[Transform, ...]]:
+def _trees(
+    params: Mapping[str, object], names: Sequence[str], operands: Sequence[Shaped]
+) -> list[tuple[Transform, ...]]:
     """The transforms of some references. names: of the trees, in the order of their operands."""
     found, left = [], list(operands)
     for name in names:
@@ -111,7 +113,7 @@ def _box(on: Walking, memory: Shaped, transforms: Sequence[Transform]) -> _Box:
     return _Box(memory, tuple(part), tuple(part[dim][1] for dim in left))
 
 
-def _piece(on: Walking, entry: Any) -> tuple[int, int | None]:
+def _piece(on: Walking, entry: Span | Shaped | int) -> tuple[int, int | None]:
     """(The first element, the extent of a slice or None of a single element)."""
     if not isinstance(entry, Span):
         at = index_of(on, entry)
@@ -186,7 +188,7 @@ def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
 def _owners(on: Walking, target: ElementView, transforms: Sequence[Transform], many: int) -> Places:
     """Of each element of a copy that programs of a cluster share, the number of the one that brings it.
 
-    The slice is cut as it lies in tiles (`_prepare_tma_transfer` in launch_context.py): along its first dimensions, the
+    The slice is cut as it lies in tiles (`_prepare_tma` in launch_context.py): along its first dimensions, the
     last one left out where rows are swizzled.
     """
     layout: tuple[Other, ...] = target.memory.layout
@@ -200,10 +202,12 @@ def _owners(on: Walking, target: ElementView, transforms: Sequence[Transform], m
     sizes = [*target.shape[:outer], *(n // t for n, t in zip(target.shape[outer:], tiling, strict=True)), *tiling]
     at = [*at[:outer], *(a // t for a, t in zip(at[outer:], tiling, strict=True)),
           *(a % t for a, t in zip(at[outer:], tiling, strict=True))]  # fmt: skip
-    owners, weight, left = np.zeros(target.shape, np.int64), 1, many
+    owners: Places = np.zeros(target.shape, np.int64)
+    weight, left = 1, many
     for index, size in list(zip(at, sizes, strict=True))[: len(sizes) - swizzled]:
         if size % left == 0:
-            return owners + weight * (index // (size // left))
+            owners += weight * (index // (size // left))
+            return owners
         if left % size:
             break
         owners, weight, left = owners + weight * index, weight * size, left // size
@@ -310,13 +314,14 @@ def _run_state(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     begun = equation.params.get("is_initialized") or (True,) * len(inner.invars)
     if not all(begun):
         raise on.refuse("run_state of memory that begins without a value")
-    around = [isinstance(value, HeldMemory | ElementView | Semaphore) for value in operands]
-    memory = [
-        value if is_memory else HeldMemory(value, variable.aval.dtype)
-        for variable, value, is_memory in zip(inner.invars, operands, around, strict=True)
-    ]
+    memory: list[Shaped] = []
+    own: dict[int, HeldMemory] = {}
+    for k, (variable, value) in enumerate(zip(inner.invars, operands, strict=True)):
+        if not isinstance(value, HeldMemory | ElementView | Semaphore):
+            value = own[k] = HeldMemory(value, variable.aval.dtype)
+        memory.append(value)
     on.run(inner, memory)
-    return [one if is_memory else one.value for one, is_memory in zip(memory, around, strict=True)]
+    return [own[k].value if k in own else one for k, one in enumerate(memory)]
 
 
 def _load(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from layoutproof.bodies.memory import PLACES, named
 from layoutproof.core.element_types import element_type
@@ -26,7 +27,7 @@ from layoutproof.ir.program import (
     planted,
 )
 from layoutproof.values.kinds import Shaped
-from layoutproof.values.known import BitWords, Known, combined, moved
+from layoutproof.values.known import BitWords, Known, combined, moved, numpy_type
 from layoutproof.values.memory import CopyUnderWay, ElementView, HeldMemory, PhasedBarrier, Piece, Semaphore
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import DevicesTogether, Rule, Walking
@@ -53,9 +54,9 @@ def fresh(
     return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
 
 
-def held_type(dtype: Dtype) -> Any:
+def held_type(dtype: Dtype) -> DTypeLike:
     """The type of known numbers: floats are held as float64."""
-    return dtype if dtype.kind in "iub" else np.float64
+    return numpy_type(dtype) if dtype.kind in "iub" else np.dtype(np.float64)
 
 
 def _counters(on: Walking, dtype: Dtype, shape: tuple[int, ...]) -> Semaphore:

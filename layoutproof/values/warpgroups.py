@@ -29,7 +29,7 @@ Land = Callable[[], None]
 """What a copy that has ended leaves in memory."""
 
 
-class Warpgroups(Lockstep):
+class ClusterThreads(Lockstep):
     """One run of the programs of one cluster.
 
     mesh: the axes of the grid, then those of the cluster, then that of the threads.  cluster: the names of the second.
@@ -144,9 +144,9 @@ def _single(on: Walking, view: ElementView) -> tuple[PhasedBarrier, int]:
     return view.memory, int(places[0])
 
 
-def threads_of(on: Walking) -> Warpgroups:
+def threads_of(on: Walking) -> ClusterThreads:
     """The threads that run a kernel of a GPU."""
-    if not isinstance(on.lockstep, Warpgroups):
+    if not isinstance(on.lockstep, ClusterThreads):
         raise on.refuse("a primitive of Mosaic GPU outside of a kernel")
     return on.lockstep
 
@@ -182,7 +182,7 @@ def run_clusters(
     on.ordered = False
     try:
         for number in range(prod(extents) // many):
-            on.lockstep = lockstep = Warpgroups(axes, cluster, threads, number)
+            on.lockstep = lockstep = ClusterThreads(axes, cluster, threads, number)
             lockstep.run(on, thread, [cast("list[Shaped]", list(given))] * many)
     finally:
         on.mesh, on.device, on.lockstep = mesh, device, None

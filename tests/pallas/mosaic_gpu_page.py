@@ -77,8 +77,9 @@ Refused by its name, so that the answer is unknown and the exit code 3:
 - `wgmma_accumulator_store`, a load of an accumulator that leaves MMAs running, `RefUnion`, `unsafe_no_auto_barriers`.
 
 Not asked: a copy into memory to which threads have stored before, with no commit between; copies and products of kernels of warpgroup semantics, where JAX chooses how
-shared memory lies; registers, tensor memory, bank conflicts, values (`layoutproof same`), `pallas_call` with
-`plgpu.CompilerParams`, whose body is not read.
+shared memory lies; registers, tensor memory, bank conflicts, `pallas_call` with `plgpu.CompilerParams`, whose body is not read.
+
+What these kernels compute is asked by [`layoutproof same`](same.md#kernels-of-mosaic-gpu).
 
 ## Pairs
 

@@ -80,7 +80,7 @@ def matmul(wrong: str) -> Any:
 
         def sums(acc: Any) -> Any:
             for k in range(2):
-                right = b_s.at[1 - k if wrong == "slot of the other tile" else k]
+                right = b_s.at[1 - k if wrong == "other slot" else k]
                 turned = right if wrong == "not transposed" else plgpu.transpose_ref(right, (1, 0))
                 left = a_s.at[k]
                 if wrong == "operands swapped":
@@ -103,7 +103,7 @@ def matmul(wrong: str) -> Any:
         row = lax.broadcasted_iota(jnp.int32, (T, T), 0) + m * T
         column = lax.broadcasted_iota(jnp.int32, (T, T), 1) + n * T
         found = jnp.where(row > column if wrong == "mask off by one" else row >= column, found, 0.0)
-        to = o.at[rows(n), rows(m)] if wrong == "wrong tile of the result" else o.at[rows(m), rows(n)]
+        to = o.at[rows(n), rows(m)] if wrong == "wrong result tile" else o.at[rows(m), rows(n)]
         out(o_s, found.astype(H), to)
 
     barrier = plgpu.Barrier(num_arrivals=2, num_barriers=2)
@@ -383,7 +383,7 @@ CROSSED = masked_of(lambda a, b, bias: 0.5 * (half(a, 0) @ half(b, 1).T + half(a
 OF_MATMUL = {
     "not carried": masked_of(lambda a, b, bias: 0.5 * half(a, 1) @ half(b, 1).T + bias),
     "wrong tile of K": CROSSED,
-    "slot of the other tile": CROSSED,
+    "other slot": CROSSED,
     "not transposed": masked_of(
         lambda a, b, bias: 0.5 * whole(jnp.einsum("mkil,nklj->mnij", tiled(a), tiled(b))) + bias
     ),
@@ -395,7 +395,7 @@ OF_MATMUL = {
         lambda a, b, bias: 0.5 * a @ b.T + jnp.repeat(jnp.tile(bias.reshape(2, T), (1, 2)), T, axis=0)
     ),
     "mask off by one": masked_of(lambda a, b, bias: 0.5 * a @ b.T + bias, -1),
-    "wrong tile of the result": lambda a, b, bias: whole(tiled(masked(a, b, bias)).swapaxes(0, 1)),
+    "wrong result tile": lambda a, b, bias: whole(tiled(masked(a, b, bias)).swapaxes(0, 1)),
 }
 
 

@@ -202,9 +202,9 @@ def read_back(x: Any, o: Any, x_s: Any, filled: Any) -> None:
 
 
 REFUSED = {
-    "reduction": (doubling(added), "combines by add"),
-    "condition": (doubling(chosen), "whose condition rests on data"),
-    "read back": (doubling(read_back), "global memory that the kernel writes to"),
+    "reduction": (doubling(added), "combines"),
+    "condition": (doubling(chosen), "condition"),
+    "read back": (doubling(read_back), "global"),
     "auto barriers": (
         doubling(fetched, compiler_params=plgpu.CompilerParams(unsafe_no_auto_barriers=True)), "unsafe_no_auto_barriers"
     ),
