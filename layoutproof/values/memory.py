@@ -74,6 +74,17 @@ class HeldMemory:
         return f"Memory({self.name}, {self.shape})"
 
 
+class TensorMemory(HeldMemory):
+    """The tensor memory of Blackwell. settled: what is in it once the MMAs that were started have ended.
+
+    Until these are waited for nothing is defined where they add.
+    """
+
+    def __init__(self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None) -> None:
+        super().__init__(value, dtype, name, missing)
+        self.settled = HeldMemory(value, dtype, name, None if missing is None else missing.copy())
+
+
 @dataclass(eq=False)
 class Semaphore:
     """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""

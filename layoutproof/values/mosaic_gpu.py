@@ -32,7 +32,7 @@ from layoutproof.values.elementwise import within
 from layoutproof.values.kernels import overlap
 from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known, combined, moved
-from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
+from layoutproof.values.memory import ElementView, HeldMemory, Semaphore, TensorMemory
 from layoutproof.values.references import held_type, index_of, load, store, through, unwritten, view_of
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import Rule, Walking
@@ -324,8 +324,72 @@ def _run_state(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     return [own[k].value if k in own else one for k, one in enumerate(memory)]
 
 
+def _tensor_mma(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`tcgen05_mma`: a product that a tensor core adds to tensor memory, or puts there; where it does nothing is
+    defined until a barrier says that it has ended."""
+    params, threads = equation.params, threads_of(on)
+    if params.get("scaled") or params.get("sparse") or params.get("collective_axis"):
+        raise on.refuse("an MMA with scales, of sparse operands, or of two programs of a cluster")
+    adds = operands[3]
+    if not isinstance(adds, Known) or adds.sampled:
+        raise on.refuse("an MMA of which data decide whether it adds")
+    arrives = bool(params["arrive"])
+    sides = ["acc", "a", "b", *(["barrier"] if arrives else [])]
+    steps = _trees(params, [f"{side}_transforms_tree" for side in sides], operands[4 + arrives :])
+    acc, left, right = (through(on, view_of(on, one), own) for one, own in zip(operands[:3], steps[:3], strict=True))
+    if (left.shape[1:], (left.shape[0], *right.shape[1:])) != (right.shape[:1], acc.shape):
+        raise on.refuse(f"a product of {list(left.shape)} and {list(right.shape)} into {list(acc.shape)}")
+    begun = bool(adds.array)
+    _undefined(on, acc)
+
+    def land() -> None:
+        one = _one(acc.shape, acc.memory.dtype)
+        a, b = (moved(on.numbers, load(on, _settled(side)), lambda r: r[None]) for side in (left, right))
+        found = on.data(product(on, one, a, b, acc.shape))
+        if begun:
+            found = within(on, on.numbers.add(on.data(load(on, _settled(acc))), found), one)
+        _store(on, acc, found)
+
+    threads.multiplies(on, land)
+    if arrives:
+        barrier = through(on, view_of(on, operands[4]), steps[3])
+        threads.arrives(on, barrier, threads.program(on), threads.whole, threads.multiplied(on))
+    return []
+
+
+def _settled(view: ElementView) -> ElementView:
+    """Elements as they are once the MMAs have ended that were started before."""
+    if not isinstance(view.memory, TensorMemory):
+        return view
+    return ElementView(view.memory.settled, view.at, view.shape, box=view.box)
+
+
+def _store(on: Walking, view: ElementView, value: Shaped) -> None:
+    """Stores to tensor memory what is there from now on."""
+    store(on, view, value)
+    if isinstance(view.memory, TensorMemory):
+        store(on, _settled(view), value)
+
+
+def _tensor_arrives(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`tcgen05_commit_arrive`: an arrival once the MMAs have ended that this thread has started."""
+    params, threads = equation.params, threads_of(on)
+    if params.get("collective_axis"):
+        raise on.refuse("an arrival for two programs of a cluster")
+    (steps,) = _trees(params, ["barrier_transforms_tree"], operands[1:])
+    barrier = through(on, view_of(on, operands[0]), steps)
+    threads.arrives(on, barrier, threads.program(on), threads.whole, threads.multiplied(on))
+    return []
+
+
+def _tensor_store(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`async_store_tmem`; that it is committed before an MMA reads it is a premise."""
+    _store(on, through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[2:])), operands[1])
+    return []
+
+
 def _load(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
-    """`plgpu.load`."""
+    """`plgpu.load`, `async_load_tmem`."""
     return [load(on, through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:])))]
 
 
@@ -335,7 +399,7 @@ def _same(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shape
 
 
 def _nothing(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
-    """`commit_smem`, `wgmma_wait`, `set_max_registers`: no values; what they order is a premise."""
+    """`commit_smem`, `wgmma_wait`, `wait_load_tmem`, `set_max_registers`: no values; what they order is a premise."""
     return []
 
 
@@ -352,6 +416,12 @@ PRIMITIVES: dict[str, Rule] = {
     "wgmma_accumulator_deref_p": _accumulated,
     "run_state": _run_state,
     "mgpu_load": _load,
+    "tcgen05_mma": _tensor_mma,
+    "tcgen05_commit_arrive": _tensor_arrives,
+    "async_load": _load,
+    "async_store_tmem": _tensor_store,
+    "wait_load_tmem": _nothing,
+    "commit_tmem": _nothing,
     "layout_cast": _same,
     "set_max_registers_p": _nothing,
 }

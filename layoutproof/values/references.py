@@ -28,7 +28,15 @@ from layoutproof.ir.program import (
 )
 from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import BitWords, Known, combined, moved, numpy_type
-from layoutproof.values.memory import CopyUnderWay, ElementView, HeldMemory, PhasedBarrier, Piece, Semaphore
+from layoutproof.values.memory import (
+    CopyUnderWay,
+    ElementView,
+    HeldMemory,
+    PhasedBarrier,
+    Piece,
+    Semaphore,
+    TensorMemory,
+)
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import DevicesTogether, Rule, Walking
 from layoutproof.values.words import bits_of
@@ -43,14 +51,16 @@ def fresh(
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
         return _counters(on, aval.dtype, shape)
-    if aval.memory == "tmem":
-        raise on.refuse("the tensor memory of Blackwell")
     if aval.memory == "regs":
         return HeldMemory(Known(np.zeros(shape, held_type(aval.dtype))), aval.dtype, name)
     layout = _laid(on, transforms)
     for transform in layout:
         shape = _untiled(on, shape, transform)
     missing = missing_of(on, shape, aval.dtype)
+    if aval.memory == "tmem":
+        if layout:
+            raise on.refuse("tensor memory in tiles")
+        return TensorMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing)
     return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
 
 

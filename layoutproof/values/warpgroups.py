@@ -50,6 +50,7 @@ class ClusterThreads(Lockstep):
         self._entered: list[dict[Equation, int]] = [{} for _ in range(many)]
         self._made: dict[int, tuple[tuple[Equation, int], int]] = {}
         self._groups: list[list[list[Land]]] = [[[]] for _ in range(many)]
+        self._products: list[list[Land]] = [[] for _ in range(many)]
 
     def program(self, on: Walking) -> int:
         """The program of the cluster that runs now."""
@@ -113,6 +114,25 @@ class ClusterThreads(Lockstep):
         for _, land in [one for one in waiting if one[0] <= until]:
             land()
         held.landing[place] = [one for one in waiting if one[0] > until]
+
+    # products of a tensor core
+
+    def multiplies(self, on: Walking, land: Land) -> None:
+        """An MMA of a tensor core is started, which ends after those that this thread has started before."""
+        self._products[self.own(on)].append(land)
+
+    def multiplied(self, on: Walking) -> Land:
+        """What the MMAs that this thread has started so far leave in memory, once they have ended."""
+        waiting = self._products[self.own(on)]
+        started = list(waiting)
+
+        def land() -> None:
+            for one in started:
+                if one in waiting:
+                    waiting.remove(one)
+                    one()
+
+        return land
 
     # copies out of shared memory
 
