@@ -216,6 +216,8 @@ def _broadcast(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
 
 def _axis_index(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis = equation.params["axis_name"]
+    if on.warp is not None and axis == on.warp[0]:
+        return [Known(np.asarray(on.warp[1], np.int32))]
     if on.device is not None and axis in dict(on.mesh):
         # of one axis alone, however many devices there are
         names, extents = [name for name, _ in on.mesh], [n for _, n in on.mesh]

@@ -19,7 +19,7 @@ from layoutproof.values.memory import Semaphore
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.state import Compute, M, Walking
 
-PARTS = ("program", "programs", "equation", "flying", "around", "device")
+PARTS = ("program", "programs", "equation", "flying", "around", "device", "warp")
 """The parts of a walk's state that each device has for itself."""
 
 
@@ -49,28 +49,33 @@ class Lockstep:
         self._results: list[Sequence[Shaped]] = [()] * count
         self._failed: BaseException | None = None
         self._back = threading.Event()
+        self._python: list[threading.Thread] = []
 
     def run(self, on: Walking, compute: Compute, rows: Sequence[list[Shaped]]) -> list[Sequence[Shaped]]:
         """The results of a kernel on each device. rows: the operands of each."""
         kept = {part: getattr(on, part) for part in PARTS}
-        threads = []
-        for device in range(self.count):
-            # each has the budget that is around
-            work = partial(copy_context().run, self._work, on, compute, rows[device], device, kept)
-            threads.append(threading.Thread(target=work, daemon=True))
-        for thread in threads:
-            thread.start()
+        for device, row in enumerate(rows):
+            self.starts_one(on, compute, row, device, {**kept, "device": self.first + device})
         try:
             self._turns(on)
         finally:
             self._failed = self._failed or OtherDeviceFailed()
             for going in self._going:
                 going.set()
-            for thread in threads:
+            for thread in self._python:
                 thread.join()
             for part, value in kept.items():
                 setattr(on, part, value)
         return self._results
+
+    def starts_one(
+        self, on: Walking, compute: Compute, row: list[Shaped], device: int, parts: dict[str, object]
+    ) -> None:  # fmt: skip
+        """Starts a device, which goes on when it has its turn. parts: of the walk's state, as it has them then."""
+        # each has the budget that is around
+        work = partial(copy_context().run, self._work, on, compute, row, device, parts)
+        self._python.append(threading.Thread(target=work, daemon=True))
+        self._python[-1].start()
 
     def _turns(self, on: Walking) -> None:
         """Lets one device after the other go on, as long as one can."""
@@ -95,7 +100,6 @@ class Lockstep:
             if self._failed is None:
                 for part, value in kept.items():
                     setattr(on, part, list(value) if isinstance(value, list) else value)
-                on.device = self.first + device
                 self._results[device] = compute(row)
         except BaseException as error:
             self._failed = self._failed or error

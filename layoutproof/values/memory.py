@@ -100,15 +100,15 @@ class PhasedBarrier(Semaphore):
 
     arrivals: those that end a phase, in parts of one (`warpgroups`).  across: the axis of a cluster along which an
     arrival counts for all programs, "" for none.  come: of each barrier the parts that have come so far.
-    landing: the copies that have arrived on each, with the number of the part.  seen: by (device, barrier), how many
-    phases it has waited for.
+    landing: the copies that have arrived on each, with the number of the part.  seen: by (thread, warp, barrier), how
+    many phases it has waited for; -1 is all warps together.
     """
 
     arrivals: int = 1
     across: str = ""
     come: dict[int, int] = field(default_factory=dict)
     landing: dict[int, list[tuple[int, Callable[[], None]]]] = field(default_factory=dict)
-    seen: dict[tuple[int, int], int] = field(default_factory=dict)
+    seen: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

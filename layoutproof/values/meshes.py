@@ -19,7 +19,7 @@ from layoutproof.values.lockstep import Lockstep
 from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
 from layoutproof.values.references import fresh, missing_of, unwritten
 from layoutproof.values.state import Rule, Walking
-from layoutproof.values.warpgroups import run_clusters
+from layoutproof.values.warpgroups import run_clusters, threads_of
 
 CORES = ("TensorCoreMesh", "VectorSubcoreMesh", "ScalarSubcoreMesh")
 """The meshes of a TPU's cores."""
@@ -34,6 +34,12 @@ def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     if len(meshes) != 1 or len(bodies) != 1:
         raise on.refuse(f"{len(bodies)} programs over {len(meshes)} meshes that run at once")
     ((kind, axes),), (body,) = meshes, bodies
+    if kind == "WarpMesh" and "together" in params:
+        ((axis, many),) = axes
+        if equation.outvars:
+            raise on.refuse("warps that give a result")
+        threads_of(on).warps(on, axis, many, lambda: on.run(body, operands))
+        return []
     of_gpu = kind == "Mesh" and "together" in params
     if kind not in CORES and not of_gpu:
         raise on.refuse(f"a kernel over a {kind}")

@@ -150,6 +150,7 @@ class Walking(Protocol):
     complete: bool
     mesh: tuple[tuple[str, int], ...]
     device: int | None
+    warp: tuple[str, int, int] | None
     lockstep: DevicesTogether | None
     around: list[Equation | None]
     trips: dict[Equation, int]

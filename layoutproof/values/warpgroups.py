@@ -6,11 +6,13 @@ threads that are one are those of one equation, as often as each has come there.
 
 Arrivals on a barrier add up, and the k-th wait of a thread on it is for the end of its k-th phase: so who goes on first
 is nothing to what is computed. That nothing is touched which another thread, a copy or an MMA touches at the same time
-is a premise of the answer (`dma_order`, `commit_smem`, `body_races`).
+is a premise of the answer (`dma_order`, `commit_smem`, `body_races`). The warps of a warpgroup (`WarpMesh`) are threads
+of their own between where they part and where they meet.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import cast
@@ -19,7 +21,7 @@ import numpy as np
 
 from layoutproof.ir.program import Equation, Program
 from layoutproof.values.kinds import Shaped
-from layoutproof.values.lockstep import Lockstep
+from layoutproof.values.lockstep import PARTS, Lockstep
 from layoutproof.values.memory import ElementView, HeldMemory, PhasedBarrier, Semaphore
 from layoutproof.values.state import Walking
 
@@ -47,22 +49,52 @@ class ClusterThreads(Lockstep):
         many = self.whole * self._threads
         super().__init__(mesh, many, many * number, "threads that wait for arrivals")
         self._scopes: dict[tuple[Equation, int], dict[int, list[Shaped]]] = {}
-        self._entered: list[dict[Equation, int]] = [{} for _ in range(many)]
+        self._entered: dict[tuple[Equation, int], int] = {}
         self._made: dict[int, tuple[tuple[Equation, int], int]] = {}
-        self._groups: list[list[list[Land]]] = [[[]] for _ in range(many)]
-        self._products: list[list[Land]] = [[] for _ in range(many)]
+        self._groups: dict[tuple[int, int], list[list[Land]]] = {}
+        self._products: dict[tuple[int, int], list[Land]] = {}
+
+    def own(self, on: Walking) -> int:
+        """The number of what runs now among what runs together: a thread, or a warp of one."""
+        return super().own(on) if on.warp is None else on.warp[2]
+
+    def thread(self, on: Walking) -> tuple[int, int]:
+        """(The thread of the cluster that runs now, which warp of it, -1 where all do the same)."""
+        return super().own(on), -1 if on.warp is None else on.warp[1]
 
     def program(self, on: Walking) -> int:
         """The program of the cluster that runs now."""
-        return self.own(on) // self._threads
+        return super().own(on) // self._threads
+
+    def warps(self, on: Walking, axis: str, many: int, compute: Callable[[], object]) -> None:
+        """Runs a body on the warps of the thread that runs now, each by itself; they meet before and after it."""
+        if on.warp is not None:
+            raise on.refuse("warps of a warp")
+        first = self.count
+        self.count += many
+        self._going += [threading.Event() for _ in range(many)]
+        self._until += [None] * many
+        self._ended += [False] * many
+        self._results += [()] * many
+        kept = {part: getattr(on, part) for part in PARTS}
+
+        def run(row: list[Shaped]) -> list[Shaped]:
+            compute()
+            return row
+
+        for warp in range(many):
+            self.starts_one(on, run, [], first + warp, {**kept, "warp": (axis, warp, first + warp)})
+        self.wait(on, lambda: all(self._ended[first : first + many]))
 
     # memory
 
     def allocated(self, on: Walking, equation: Equation, made: Sequence[Shaped]) -> Sequence[Shaped]:
         """The memory of a scope: what another thread of the program has allocated there; accumulators are its own."""
-        entered = self._entered[self.own(on)]
-        entered[equation] = entered.get(equation, 0) + 1
-        key = equation, entered[equation]
+        if on.warp is not None:
+            raise on.refuse("memory that a warp allocates")
+        of_thread = equation, self.own(on)
+        self._entered[of_thread] = self._entered.get(of_thread, 0) + 1
+        key = equation, self._entered[of_thread]
         programs = self._scopes.setdefault(key, {})
         shared = programs.setdefault(self.program(on), list(made))
         self._made.update((id(one), (key, k)) for k, one in enumerate(shared))
@@ -105,10 +137,14 @@ class ClusterThreads(Lockstep):
     def passes(self, on: Walking, barrier: ElementView) -> None:
         """Waits for the next phase of a barrier that this thread has not seen; its copies have landed then."""
         held, place = _single(on, barrier)
-        key = self.own(on), place
+        thread, warp = self.thread(on)
+        if warp < 0 and any(of == thread and one >= 0 and at == place for of, one, at in held.seen):
+            raise on.refuse("a barrier that a warp waits for, and all warps of its warpgroup, too")
+        key = thread, warp, place
         held.seen[key] = held.seen.get(key, 0) + 1
+        seen = held.seen[key] + (held.seen.get((thread, -1, place), 0) if warp >= 0 else 0)
         many = len(self.along(on, held.across))
-        until = held.seen[key] * held.arrivals * many * self.whole
+        until = seen * held.arrivals * many * self.whole
         self.wait(on, lambda: held.come.get(place, 0) >= until)
         waiting = held.landing.get(place, [])
         for _, land in [one for one in waiting if one[0] <= until]:
@@ -119,11 +155,11 @@ class ClusterThreads(Lockstep):
 
     def multiplies(self, on: Walking, land: Land) -> None:
         """An MMA of a tensor core is started, which ends after those that this thread has started before."""
-        self._products[self.own(on)].append(land)
+        self._products.setdefault(self.thread(on), []).append(land)
 
     def multiplied(self, on: Walking) -> Land:
         """What the MMAs that this thread has started so far leave in memory, once they have ended."""
-        waiting = self._products[self.own(on)]
+        waiting = self._products.setdefault(self.thread(on), [])
         started = list(waiting)
 
         def land() -> None:
@@ -138,17 +174,21 @@ class ClusterThreads(Lockstep):
 
     def starts(self, on: Walking, land: Land, grouped: bool) -> None:
         """A copy out of shared memory is started. grouped: whether it ends a group."""
-        self._groups[self.own(on)][-1].append(land)
+        self._group(on)[-1].append(land)
         if grouped:
             self.commits(on)
 
+    def _group(self, on: Walking) -> list[list[Land]]:
+        """The groups of copies of what runs now, the last one open."""
+        return self._groups.setdefault(self.thread(on), [[]])
+
     def commits(self, on: Walking) -> None:
         """The end of a group of copies."""
-        self._groups[self.own(on)].append([])
+        self._group(on).append([])
 
     def drains(self, on: Walking, left: int) -> None:
         """Waits until no more than the last groups are on their way."""
-        groups = self._groups[self.own(on)]
+        groups = self._group(on)
         while len(groups) - 1 > left:
             for land in groups.pop(0):
                 land()
