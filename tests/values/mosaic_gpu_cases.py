@@ -360,6 +360,92 @@ def attended(q: Any, k: Any, v: Any) -> Any:
     return product(jax.nn.softmax(s, -1), v).astype(H)
 
 
+def tensor(wrong: str) -> Any:
+    """a b of f16[128,128] by a tensor core, in two tiles of K, into the second half of tensor memory."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, acc: Any, full: Any, done: Any) -> None:
+        part = acc.at[:, pl.ds(128, 128)]
+        for k in range(2):
+            plgpu.copy_gmem_to_smem(a.at[:, rows(k)], a_s.at[k], full)
+            plgpu.copy_gmem_to_smem(b.at[rows(k)], b_s.at[k], full)
+        plgpu.barrier_wait(full)
+        for k in range(2):
+            adds = {"not carried": False, "begins with what was there": True}.get(wrong, k > 0)
+            plgpu.tcgen05_mma(part, a_s.at[k], b_s.at[k], accumulate=adds)
+        plgpu.tcgen05_commit_arrive(done)
+        if wrong != "read too early":
+            plgpu.barrier_wait(done)
+        o[...] = plgpu.async_load_tmem(acc.at[:, pl.ds(0, 128)] if wrong == "other columns" else part)
+        if wrong == "read too early":
+            plgpu.barrier_wait(done)
+
+    return kernel(
+        body, (128, 128), F, {"i": 1}, tile(2, 128, T), tile(2, T, 128), plgpu.TMEM((128, 256), F),
+        plgpu.Barrier(num_arrivals=4), plgpu.Barrier(orders_tensor_core=True),
+    )  # fmt: skip
+
+
+def begun_in_tensor(wrong: str) -> Any:
+    """a b + 1 of f16[128,128], whose left operand and whose sum a thread stores to tensor memory."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, a_t: Any, acc: Any, full: Any, done: Any) -> None:
+        plgpu.copy_gmem_to_smem(a, a_s, full)
+        plgpu.copy_gmem_to_smem(b, b_s, full)
+        plgpu.barrier_wait(full)
+        ones = jnp.full((128, 128), 0 if wrong else 1, F)
+        plgpu.async_store_tmem(acc, plgpu.layout_cast(ones, plgpu.Layout.TCGEN05))
+        plgpu.async_store_tmem(a_t, plgpu.load(a_s, (), layout=plgpu.Layout.TCGEN05))
+        plgpu.commit_tmem()
+        plgpu.tcgen05_mma(acc, a_t, b_s, done)
+        plgpu.barrier_wait(done)
+        o[...] = plgpu.async_load_tmem(acc)
+
+    return kernel(
+        body, (128, 128), F, {"i": 1}, tile(128, 128), tile(128, 128), plgpu.TMEM((128, 128), H, packed=True),
+        plgpu.TMEM((128, 128), F), plgpu.Barrier(num_arrivals=2), plgpu.Barrier(orders_tensor_core=True),
+    )  # fmt: skip
+
+
+def by_warps(wrong: str) -> Any:
+    """a b of f16[128,256] and f16[256,128]: one warp fetches four tiles of K into two slots, another one multiplies."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, acc: Any, full: Any, used: Any, done: Any) -> None:
+        @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+        def _() -> None:
+            warp = lax.axis_index("warp")
+
+            @pl.when(warp == 0)
+            def _fetches() -> None:
+                def turn(k: Any, carry: None) -> None:
+                    at = lax.rem(k, 2)
+                    pl.when(k >= 2)(lambda: plgpu.barrier_wait(used.at[at]))
+                    of_b = lax.rem(k, 2) if wrong == "the first tiles again" else k
+                    plgpu.copy_gmem_to_smem(a.at[:, rows(k)], a_s.at[at], full.at[at])
+                    plgpu.copy_gmem_to_smem(b.at[rows(of_b)], b_s.at[at], full.at[at])
+
+                lax.fori_loop(0, 4, turn, None)
+
+            @pl.when(warp == 1)
+            def _multiplies() -> None:
+                def turn(k: Any, carry: None) -> None:
+                    at = lax.rem(k, 2)
+                    plgpu.barrier_wait(full.at[at])
+                    adds = lax.rem(k, 2) > 0 if wrong == "not carried" else k > 0
+                    plgpu.tcgen05_mma(acc, a_s.at[at], b_s.at[at], used.at[at], accumulate=adds)
+
+                lax.fori_loop(0, 4, turn, None)
+                plgpu.tcgen05_commit_arrive(done)
+
+        plgpu.barrier_wait(done)
+        o[...] = plgpu.async_load_tmem(acc)
+
+    return kernel(
+        body, (128, 128), F, {"i": 1}, tile(2, 128, T), tile(2, T, 128), plgpu.TMEM((128, 128), F),
+        plgpu.Barrier(num_arrivals=2, num_barriers=2), plgpu.Barrier(num_barriers=2, orders_tensor_core=True),
+        plgpu.Barrier(orders_tensor_core=True),
+    )  # fmt: skip
+
+
 def half(a: Any, k: int) -> Any:
     """A tile of K of both."""
     return a[:, k * T : (k + 1) * T]
@@ -482,3 +568,32 @@ CASES = {
         },
     ),
 }  # fmt: skip
+
+
+def undefined(a: Any, b: Any) -> Any:
+    """What nothing says: a number that is none."""
+    return jnp.full((128, 128), jnp.nan, F)
+
+
+SQUARE = of((128, 128)), of((128, 128))
+OF_FOUR = of((128, 256)), of((256, 128))
+TENSOR_CASES = {
+    "tensor": Case(
+        tensor, product, SQUARE,
+        {
+            "not carried": lambda a, b: product(a[:, T:], b[T:]), "begins with what was there": undefined,
+            "read too early": undefined, "other columns": undefined,
+        },
+    ),
+    "begun_in_tensor": Case(
+        begun_in_tensor, lambda a, b: product(a, b) + 1, SQUARE, {"begins with another number": product}
+    ),
+    "by_warps": Case(
+        by_warps, product, OF_FOUR,
+        {
+            "not carried": lambda a, b: product(a[:, 2 * T :], b[2 * T :]),
+            "the first tiles again": lambda a, b: product(a, jnp.concatenate([b[: 2 * T]] * 2)),
+        },
+    ),
+}  # fmt: skip
+"""Kernels for Blackwell: tensor memory, warps."""

@@ -26,7 +26,7 @@ from layoutproof.values.walk import Prepared
 from tests.pallas import mosaic_gpu_pairs, mosaic_gpu_thread_pairs
 from tests.pallas.mosaic_gpu_pairs import LONG, PAIRS, ROWS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
-from tests.values.mosaic_gpu_cases import CASES, TILED, F, H, T, kernel, of, product
+from tests.values.mosaic_gpu_cases import CASES, TENSOR_CASES, TILED, F, H, T, kernel, of, product
 
 pytestmark = pytest.mark.slow
 
@@ -232,14 +232,30 @@ def test_what_is_right_of_them_is_the_same() -> None:
     assert lp.same(doubling(fetched), lambda x: 2 * x, of((128, T), F)).verdict is Verdict.SAMPLED
 
 
-def test_the_tensor_memory_of_blackwell_is_unknown() -> None:
-    def body(x: Any, o: Any, x_t: Any) -> None:
-        plgpu.async_store_tmem(x_t, x[...])
-        plgpu.commit_tmem()
-        o[...] = plgpu.async_load_tmem(x_t)
+OF_TENSOR = [(name, wrong) for name, case in TENSOR_CASES.items() for wrong in ("", *case.wrong)]
 
-    found = lp.same(kernel(body, (128, 128), F, {"i": 1}, plgpu.TMEM((128, 128), F)), lambda x: x, of((128, 128), F))
-    assert (found.verdict, found.exit_code) == (Verdict.UNKNOWN, 3)
+
+@pytest.mark.parametrize(("name", "wrong"), OF_TENSOR)
+def test_tensor_memory_holds_what_mmas_leave_once_they_are_waited_for(name: str, wrong: str) -> None:
+    """Asked of the comparison alone: what it rests on is for `kernels` to say."""
+    case = TENSOR_CASES[name]
+    function, other = case.make(wrong), case.wrong.get(wrong, case.want)
+    found = lp.same(function, case.want, *case.args).comparison
+    assert found.verdict is (Verdict.REFUTED if wrong else Verdict.SAMPLED)
+    inputs, ours = walked(function, case.args)
+    theirs = np.asarray(other(*map(jnp.asarray, inputs)))
+    np.testing.assert_allclose(ours, theirs, rtol=2e-2, atol=2e-2)
+
+
+def test_warps_that_wait_for_one_another_for_ever_are_unknown() -> None:
+    def body(x: Any, o: Any, x_s: Any, filled: Any) -> None:
+        @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+        def _() -> None:
+            pl.when(lax.axis_index("warp") < 2)(lambda: plgpu.barrier_wait(filled))
+
+        o[...] = x[...]
+
+    assert lp.same(doubling(body), lambda x: x, of((128, T), F)).comparison.verdict is Verdict.UNKNOWN
 
 
 def test_a_product_of_integers_is_one_where_none_wraps() -> None:
