@@ -8,6 +8,7 @@ time is a premise of the answer (`body_races`). Read from jax/_src/pallas/mosaic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -34,14 +35,10 @@ def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     if len(meshes) != 1 or len(bodies) != 1:
         raise on.refuse(f"{len(bodies)} programs over {len(meshes)} meshes that run at once")
     ((kind, axes),), (body,) = meshes, bodies
-    if kind == "WarpMesh" and "together" in params:
-        ((axis, many),) = axes
-        if equation.outvars:
-            raise on.refuse("warps that give a result")
-        threads_of(on).warps(on, axis, many, lambda: on.run(body, operands))
-        return []
-    of_gpu = kind == "Mesh" and "together" in params
-    if kind not in CORES and not of_gpu:
+    of_gpu = "together" in params
+    if of_gpu and kind == "WarpMesh":
+        return _warps(on, equation, operands)
+    if kind not in (("Mesh",) if of_gpu else CORES):
         raise on.refuse(f"a kernel over a {kind}")
     if on.watch is not None:
         raise on.refuse("a kernel over a mesh of cores, program by program")
@@ -62,16 +59,30 @@ def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
         for k, v in enumerate(equation.outvars)
     ]  # fmt: skip
     if of_gpu:
-        if aliases or params.get("external_meshes"):
-            raise on.refuse("a kernel of a GPU whose outputs lie where inputs do, or that runs beside others")
-        if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
-            raise on.refuse("unsafe_no_auto_barriers: JAX makes no barriers in a warpgroup")
+        _check(on, params)
         run_clusters(on, body, axes, params["together"][0], [*around, *results])
     else:
         _run(on, body, axes, [*around, *results])
     left = [m.missing for m in results if m.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
     return [m.value for m in results]
+
+
+def _check(on: Walking, params: Mapping[str, object]) -> None:
+    """Raises where a kernel of a GPU is of a kind that is not modelled."""
+    if params.get("input_output_aliases") or params.get("external_meshes"):
+        raise on.refuse("a kernel of a GPU whose outputs lie where inputs do, or that runs beside others")
+    if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
+        raise on.refuse("unsafe_no_auto_barriers: JAX makes no barriers in a warpgroup")
+
+
+def _warps(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """A body that the warps of a warpgroup run, each by itself."""
+    (body,), ((_, ((axis, many),)),) = equation.params["jaxprs"], equation.params["meshes"]
+    if equation.outvars:
+        raise on.refuse("warps that give a result")
+    threads_of(on).warps(on, axis, many, lambda: on.run(body, operands))
+    return []
 
 
 def _run(on: Walking, body: Program, axes: tuple[tuple[str, int], ...], given: list[HeldMemory | Semaphore]) -> None:

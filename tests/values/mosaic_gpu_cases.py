@@ -370,7 +370,7 @@ def tensor(wrong: str) -> Any:
             plgpu.copy_gmem_to_smem(b.at[rows(k)], b_s.at[k], full)
         plgpu.barrier_wait(full)
         for k in range(2):
-            adds = {"not carried": False, "begins with what was there": True}.get(wrong, k > 0)
+            adds = {"not carried": False, "stale sum": True}.get(wrong, k > 0)
             plgpu.tcgen05_mma(part, a_s.at[k], b_s.at[k], accumulate=adds)
         plgpu.tcgen05_commit_arrive(done)
         if wrong != "read too early":
@@ -581,12 +581,12 @@ TENSOR_CASES = {
     "tensor": Case(
         tensor, product, SQUARE,
         {
-            "not carried": lambda a, b: product(a[:, T:], b[T:]), "begins with what was there": undefined,
+            "not carried": lambda a, b: product(a[:, T:], b[T:]), "stale sum": undefined,
             "read too early": undefined, "other columns": undefined,
         },
     ),
     "begun_in_tensor": Case(
-        begun_in_tensor, lambda a, b: product(a, b) + 1, SQUARE, {"begins with another number": product}
+        begun_in_tensor, lambda a, b: product(a, b) + 1, SQUARE, {"begun at zero": product}
     ),
     "by_warps": Case(
         by_warps, product, OF_FOUR,
