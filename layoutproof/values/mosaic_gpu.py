@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import (
     Array,
     Dtype,
@@ -126,6 +127,13 @@ def _piece(on: Walking, entry: Span | Shaped | int) -> tuple[int, int | None]:
     return first, size
 
 
+def _alike(on: Walking, box: _Box, shared: ElementView) -> None:
+    """Raises where a box and shared memory are of different shapes or element types."""
+    types = [element_type(memory.dtype) for memory in (box.memory, shared.memory)]
+    if shared.shape != box.shown or types[0] != types[1]:
+        raise on.refuse(f"a copy of {types[0]}{list(box.shown)} beside {types[1]}{list(shared.shape)}")
+
+
 def _undefined(on: Walking, view: ElementView, mask: Places | None = None) -> None:
     """Nothing is defined where a copy goes that is on its way."""
     dtype = view.memory.dtype
@@ -165,8 +173,7 @@ def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
         raise OutOfBounds(f"a copy of elements beyond an array of {list(box.memory.shape)}, which nothing clips")
     target = through(on, view_of(on, operands[1]), of_target)
     barrier = through(on, view_of(on, operands[2]), of_barrier)
-    if target.shape != box.shown:
-        raise on.refuse(f"a copy of {list(box.shown)} into {list(target.shape)}")
+    _alike(on, box, target)
     sharing = threads.along(on, across[0] if across else "")
     mask = None
     if len(sharing) > 1:
@@ -232,8 +239,7 @@ def _copy_out(on: Walking, equation: Equation, operands: list[Shaped]) -> list[S
     of_source, of_target = _trees(params, names, operands[2 : len(operands) - predicated])
     source = through(on, view_of(on, operands[0]), of_source)
     box = _box(on, operands[1], of_target)
-    if source.shape != box.shown:
-        raise on.refuse(f"a copy of {list(source.shape)} into {list(box.shown)}")
+    _alike(on, box, source)
     _undefined(on, box.view())
 
     def land() -> None:
