@@ -44,25 +44,10 @@ from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import Equation, Leaf, Other, element_type_named, planted
+from layoutproof.ir.program import Equation, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
-
-
-def _leaves(tree: object) -> int:
-    """How many operands a tree is of."""
-    match tree:
-        case Leaf():
-            return 1
-        case tuple() | list():
-            return sum(map(_leaves, tree))
-        case slice():
-            return sum(map(_leaves, (tree.start, tree.stop, tree.step)))
-        case Other(_, parts):
-            return sum(map(_leaves, parts.values()))
-    fields = getattr(type(tree), "__dataclass_fields__", ())
-    return sum(_leaves(getattr(tree, name)) for name in fields)
 
 
 def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[object], rest: Sequence[BodyValue]) -> list[View]:
@@ -70,7 +55,7 @@ def _views(on: Pass, given: Sequence[BodyValue], trees: Sequence[object], rest: 
     left = list(rest)
     found: list[View] = []
     for operand, tree in zip(given, trees, strict=True):
-        count = _leaves(tree)
+        count = leaves_in(tree)
         own, left = left[:count], left[count:]
         view = view_of(on, operand)
         found.append(through(on, view, planted(tree, own)) if tree else view)

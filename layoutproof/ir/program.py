@@ -315,6 +315,25 @@ def planted(tree: Any, operands: Sequence[Any]) -> Any:
     return tree
 
 
+def leaves_in(tree: object) -> int:
+    """How many operands a tree is of.
+
+    >>> leaves_in((Leaf(1), Indexed((Span(Leaf(0), 8),)), None))
+    2
+    """
+    match tree:
+        case Leaf():
+            return 1
+        case tuple() | list():
+            return sum(map(leaves_in, tree))
+        case slice():
+            return sum(map(leaves_in, (tree.start, tree.stop, tree.step)))
+        case Other(_, parts):
+            return sum(map(leaves_in, parts.values()))
+    fields = getattr(type(tree), "__dataclass_fields__", ())
+    return sum(leaves_in(getattr(tree, name)) for name in fields)
+
+
 # kernels that a program calls
 
 

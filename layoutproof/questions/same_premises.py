@@ -24,6 +24,7 @@ from layoutproof.values.relations.reading import LARGEST
 PREMISES = (
     "body_races", "dma_order", "undefined_values", "body_in_bounds", "blocks_in_bounds", "parallel_writes",
     "table_reads", "alias_hazard", "initialised", "device_waits", "device_races", "device_barrier", "subcore_barrier",
+    "commit_smem",
 )  # fmt: skip
 """The premises of the walk: it runs programs in one order, copies land when they are waited for, and uninitialised
 integers, which it draws, are not read."""

@@ -127,7 +127,7 @@ def _scan(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shape
 
 CALLS = (
     "jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr",
-    "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "run_state", "xla_call", "xla_metadata_call",
+    "remat", "remat2", "checkpoint", "custom_vmap_call", "custom_lin", "xla_call", "xla_metadata_call",
 )  # fmt: skip
 """Primitives that run one program on all that they are given."""
 

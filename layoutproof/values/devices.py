@@ -215,7 +215,14 @@ def _broadcast(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
 
 
 def _axis_index(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
-    places = {d: k for group in _groups(on, equation.params["axis_name"]) for k, d in enumerate(group)}
+    axis = equation.params["axis_name"]
+    if on.warp is not None and axis == on.warp[0]:
+        return [Known(np.asarray(on.warp[1], np.int32))]
+    if on.device is not None and axis in dict(on.mesh):
+        # of one axis alone, however many devices there are
+        names, extents = [name for name, _ in on.mesh], [n for _, n in on.mesh]
+        return [Known(np.asarray(np.unravel_index(on.device, extents)[names.index(axis)], np.int32))]
+    places = {d: k for group in _groups(on, axis) for k, d in enumerate(group)}
     if on.device is not None:
         return [Known(np.asarray(places[on.device], np.int32))]
     return [DeviceParts(tuple(Known(np.asarray(places[d], np.int32)) for d in range(len(places))))]

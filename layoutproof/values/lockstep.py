@@ -19,7 +19,7 @@ from layoutproof.values.memory import Semaphore
 from layoutproof.values.movement import numbers_of
 from layoutproof.values.state import Compute, M, Walking
 
-PARTS = ("program", "programs", "equation", "flying", "around", "device")
+PARTS = ("program", "programs", "equation", "flying", "around", "device", "warp")
 """The parts of a walk's state that each device has for itself."""
 
 
@@ -31,11 +31,14 @@ class Lockstep:
     """One run of a kernel on all devices.
 
     arguments: the memory that the body of each is given, while it runs.  scopes: what its scopes have allocated, in
-    order.
+    order.  first: the number of the first device in the mesh.  called: the devices, in words, where they wait.
     """
 
-    def __init__(self, mesh: Sequence[tuple[str, int]], count: int) -> None:
-        self.mesh, self.count = tuple(mesh), count
+    def __init__(
+        self, mesh: Sequence[tuple[str, int]], count: int, first: int = 0,
+        called: str = "devices that wait for one another",
+    ) -> None:  # fmt: skip
+        self.mesh, self.count, self.first, self.called = tuple(mesh), count, first, called
         self.arguments: list[Sequence[Shaped]] = [()] * count
         self.scopes: list[list[Shaped]] = [[] for _ in range(count)]
         self._barriers = [Semaphore(()) for _ in range(count)]
@@ -46,35 +49,40 @@ class Lockstep:
         self._results: list[Sequence[Shaped]] = [()] * count
         self._failed: BaseException | None = None
         self._back = threading.Event()
+        self._python: list[threading.Thread] = []
 
     def run(self, on: Walking, compute: Compute, rows: Sequence[list[Shaped]]) -> list[Sequence[Shaped]]:
         """The results of a kernel on each device. rows: the operands of each."""
         kept = {part: getattr(on, part) for part in PARTS}
-        threads = []
-        for device in range(self.count):
-            # each has the budget that is around
-            work = partial(copy_context().run, self._work, on, compute, rows[device], device, kept)
-            threads.append(threading.Thread(target=work, daemon=True))
-        for thread in threads:
-            thread.start()
+        for device, row in enumerate(rows):
+            self.starts_one(on, compute, row, device, {**kept, "device": self.first + device})
         try:
             self._turns(on)
         finally:
             self._failed = self._failed or OtherDeviceFailed()
             for going in self._going:
                 going.set()
-            for thread in threads:
+            for thread in self._python:
                 thread.join()
             for part, value in kept.items():
                 setattr(on, part, value)
         return self._results
+
+    def starts_one(
+        self, on: Walking, compute: Compute, row: list[Shaped], device: int, parts: dict[str, object]
+    ) -> None:  # fmt: skip
+        """Starts a device, which goes on when it has its turn. parts: of the walk's state, as it has them then."""
+        # each has the budget that is around
+        work = partial(copy_context().run, self._work, on, compute, row, device, parts)
+        self._python.append(threading.Thread(target=work, daemon=True))
+        self._python[-1].start()
 
     def _turns(self, on: Walking) -> None:
         """Lets one device after the other go on, as long as one can."""
         while not all(self._ended):
             ready = [d for d in range(self.count) if not self._ended[d] and self._may(d)]
             if not ready:
-                raise on.refuse("devices that wait for one another for ever")
+                raise on.refuse(f"{self.called} for ever")
             for device in ready:
                 self._back.clear()
                 self._going[device].set()
@@ -92,7 +100,6 @@ class Lockstep:
             if self._failed is None:
                 for part, value in kept.items():
                     setattr(on, part, list(value) if isinstance(value, list) else value)
-                on.device = device
                 self._results[device] = compute(row)
         except BaseException as error:
             self._failed = self._failed or error
@@ -110,7 +117,7 @@ class Lockstep:
         if until():
             return
         kept = {part: getattr(on, part) for part in PARTS}
-        device = _device(on)
+        device = self.own(on)
         self._until[device] = until
         self._back.set()
         self._pause(device)
@@ -122,21 +129,27 @@ class Lockstep:
 
     def begins(self, on: Walking, arguments: Sequence[Shaped]) -> None:
         """A program begins; the first when all devices have got so far."""
-        self.arguments[_device(on)] = arguments
+        self.arguments[self.own(on)] = arguments
         self.wait(on, lambda: all(self.arguments))
 
-    def allocated(self, on: Walking, made: Sequence[Shaped]) -> None:
-        """A scope has allocated memory."""
-        self.scopes[_device(on)] += made
+    def own(self, on: Walking) -> int:
+        """The number of the device that runs now, among those that run together."""
+        assert on.device is not None
+        return on.device - self.first
+
+    def allocated(self, on: Walking, equation: Equation, made: Sequence[Shaped]) -> Sequence[Shaped]:
+        """The memory of a scope, which has allocated some for this device."""
+        self.scopes[self.own(on)] += made
+        return made
 
     def barrier(self, on: Walking) -> Semaphore:
         """The barrier semaphore of the device that asks."""
-        return self._barriers[_device(on)]
+        return self._barriers[self.own(on)]
 
     def meets(self, on: Walking, group: Sequence[int]) -> None:
         """Goes on when all of a group have come here as often."""
-        self._met[_device(on)] += 1
-        often = self._met[_device(on)]
+        self._met[self.own(on)] += 1
+        often = self._met[self.own(on)]
         self.wait(on, lambda: all(self._met[device] >= often for device in group))
 
     def peer(self, on: Walking, device: int, memory: M) -> M:
@@ -144,7 +157,7 @@ class Lockstep:
         return cast(M, self._peer(on, device, memory))
 
     def _peer(self, on: Walking, device: int, memory: Shaped) -> Shaped:
-        own = _device(on)
+        own = self.own(on)
         if memory is self._barriers[own]:
             return self._barriers[device]
         for k, given in enumerate(self.arguments[own]):
@@ -159,7 +172,7 @@ class Lockstep:
     def number(self, on: Walking, equation: Equation, said: Any) -> int:
         """The number of the device that a `device_id` means, counted over the mesh in row-major order."""
         extents, names = [n for _, n in self.mesh], [name for name, _ in self.mesh]
-        own = list(_place(_device(on), extents))
+        own = list(_place(self.own(on), extents))
         if isinstance(said, tuple) and said and all(isinstance(one, tuple) and len(one) == 2 for one in said):
             if any(name not in names for name, _ in said):
                 raise on.refuse("a device along an axis that is none of the mesh")
@@ -180,12 +193,6 @@ class Lockstep:
         for at, n in zip(own, extents, strict=True):
             number = number * n + at
         return number
-
-
-def _device(on: Walking) -> int:
-    """The device that runs now."""
-    assert on.device is not None
-    return on.device
 
 
 def _place(number: int, extents: Sequence[int]) -> tuple[int, ...]:

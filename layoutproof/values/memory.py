@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import Dtype
+from layoutproof.ir.program import Dtype, Other
 from layoutproof.values.kinds import Kind, Shaped
 from layoutproof.values.known import Known, combined, data_of, moved
 
@@ -23,11 +23,15 @@ class HeldMemory:
     """What a reference stands for. value: what is in it.  dtype: of its elements, NumPy's or JAX's.
 
     changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
+    layout: the transforms that say where the elements of memory of a GPU lie: it is seen through these alone.
     Who reads `value` may keep it, so the next store makes a copy; until somebody reads it, stores are made in place.
     """
 
-    def __init__(self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None) -> None:
+    def __init__(
+        self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None, layout: tuple[Other, ...] = ()
+    ) -> None:
         self._value, self.dtype, self.name, self.missing = value, dtype, name, missing
+        self.layout = layout
         self._own = False
         self.shape: tuple[int, ...] = tuple(value.shape)
         self.changed = False
@@ -70,6 +74,17 @@ class HeldMemory:
         return f"Memory({self.name}, {self.shape})"
 
 
+class TensorMemory(HeldMemory):
+    """The tensor memory of Blackwell. settled: what is in it once the MMAs that were started have ended.
+
+    Until these are waited for nothing is defined where they add.
+    """
+
+    def __init__(self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None) -> None:
+        super().__init__(value, dtype, name, missing)
+        self.settled = HeldMemory(value, dtype, name, None if missing is None else missing.copy())
+
+
 @dataclass(eq=False)
 class Semaphore:
     """Counters. waiting: the copies that signal each, in order.  counts: what else has signalled each."""
@@ -77,6 +92,23 @@ class Semaphore:
     shape: tuple[int, ...]
     waiting: dict[int, list[CopyUnderWay]] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class PhasedBarrier(Semaphore):
+    """Barriers of a GPU: each counts arrivals, of which some end a phase.
+
+    arrivals: those that end a phase, in parts of one (`warpgroups`).  across: the axis of a cluster along which an
+    arrival counts for all programs, "" for none.  come: of each barrier the parts that have come so far.
+    landing: the copies that have arrived on each, with the number of the part.  seen: by (thread, warp, barrier), how
+    many phases it has waited for; -1 is all warps together.
+    """
+
+    arrivals: int = 1
+    across: str = ""
+    come: dict[int, int] = field(default_factory=dict)
+    landing: dict[int, list[tuple[int, Callable[[], None]]]] = field(default_factory=dict)
+    seen: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A kernel over a mesh of cores: one program for each, all at the same time (`pl.kernel`, `pl.core_map`).
 
+So is one over the grid of a GPU (`plgpu.kernel`), whose programs have threads, and clusters: `warpgroups`.
 A core has its own scratch; the shared memory of one SparseCore is one for its subcores; arrays in HBM are one for
 all. Programs run one after the other, each until it waits for others (`lockstep`): that no two touch memory at the same
 time is a premise of the answer (`body_races`). Read from jax/_src/pallas/mosaic (jax 0.10.2).
@@ -7,6 +8,7 @@ time is a premise of the answer (`body_races`). Read from jax/_src/pallas/mosaic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -18,6 +20,7 @@ from layoutproof.values.lockstep import Lockstep
 from layoutproof.values.memory import ElementView, HeldMemory, Semaphore
 from layoutproof.values.references import fresh, missing_of, unwritten
 from layoutproof.values.state import Rule, Walking
+from layoutproof.values.warpgroups import run_clusters, threads_of
 
 CORES = ("TensorCoreMesh", "VectorSubcoreMesh", "ScalarSubcoreMesh")
 """The meshes of a TPU's cores."""
@@ -32,7 +35,10 @@ def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
     if len(meshes) != 1 or len(bodies) != 1:
         raise on.refuse(f"{len(bodies)} programs over {len(meshes)} meshes that run at once")
     ((kind, axes),), (body,) = meshes, bodies
-    if kind not in CORES:
+    of_gpu = "together" in params
+    if of_gpu and kind == "WarpMesh":
+        return _warps(on, equation, operands)
+    if kind not in (("Mesh",) if of_gpu else CORES):
         raise on.refuse(f"a kernel over a {kind}")
     if on.watch is not None:
         raise on.refuse("a kernel over a mesh of cores, program by program")
@@ -52,10 +58,31 @@ def _mesh_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
         )
         for k, v in enumerate(equation.outvars)
     ]  # fmt: skip
-    _run(on, body, axes, [*around, *results])
+    if of_gpu:
+        _check(on, params)
+        run_clusters(on, body, axes, params["together"][0], [*around, *results])
+    else:
+        _run(on, body, axes, [*around, *results])
     left = [m.missing for m in results if m.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
     return [m.value for m in results]
+
+
+def _check(on: Walking, params: Mapping[str, object]) -> None:
+    """Raises where a kernel of a GPU is of a kind that is not modelled."""
+    if params.get("input_output_aliases") or params.get("external_meshes"):
+        raise on.refuse("a kernel of a GPU whose outputs lie where inputs do, or that runs beside others")
+    if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
+        raise on.refuse("unsafe_no_auto_barriers: JAX makes no barriers in a warpgroup")
+
+
+def _warps(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """A body that the warps of a warpgroup run, each by itself."""
+    (body,), ((_, ((axis, many),)),) = equation.params["jaxprs"], equation.params["meshes"]
+    if equation.outvars:
+        raise on.refuse("warps that give a result")
+    threads_of(on).warps(on, axis, many, lambda: on.run(body, operands))
+    return []
 
 
 def _run(on: Walking, body: Program, axes: tuple[tuple[str, int], ...], given: list[HeldMemory | Semaphore]) -> None:

@@ -8,8 +8,9 @@ from math import prod
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from layoutproof.bodies.memory import named
+from layoutproof.bodies.memory import PLACES, named
 from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import (
     Bitcast,
@@ -26,8 +27,16 @@ from layoutproof.ir.program import (
     planted,
 )
 from layoutproof.values.kinds import Shaped
-from layoutproof.values.known import BitWords, Known, combined, moved
-from layoutproof.values.memory import CopyUnderWay, ElementView, HeldMemory, Piece, Semaphore
+from layoutproof.values.known import BitWords, Known, combined, moved, numpy_type
+from layoutproof.values.memory import (
+    CopyUnderWay,
+    ElementView,
+    HeldMemory,
+    PhasedBarrier,
+    Piece,
+    Semaphore,
+    TensorMemory,
+)
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import DevicesTogether, Rule, Walking
 from layoutproof.values.words import bits_of
@@ -35,12 +44,62 @@ from layoutproof.values.words import bits_of
 Array = np.ndarray[Any, Any]
 
 
-def fresh(on: Walking, aval: MemRefType, name: str = "") -> HeldMemory | Semaphore:
-    """Memory that was never written."""
+def fresh(
+    on: Walking, aval: MemRefType, name: str = "", transforms: Sequence[Transform] = ()
+) -> HeldMemory | Semaphore:
+    """Memory that was never written; accumulators of a GPU hold zeros. transforms: through which it is seen."""
     shape = tuple(int(n) for n in aval.shape)
     if aval.memory == "semaphore":
+        return _counters(on, aval.dtype, shape)
+    if aval.memory == "regs":
+        return HeldMemory(Known(np.zeros(shape, held_type(aval.dtype))), aval.dtype, name)
+    layout = _laid(on, transforms)
+    for transform in layout:
+        shape = _untiled(on, shape, transform)
+    missing = missing_of(on, shape, aval.dtype)
+    if aval.memory == "tmem":
+        if layout:
+            raise on.refuse("tensor memory in tiles")
+        return TensorMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing)
+    return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
+
+
+def held_type(dtype: Dtype) -> DTypeLike:
+    """The type of known numbers: floats are held as float64."""
+    return numpy_type(dtype) if dtype.kind in "iub" else np.dtype(np.float64)
+
+
+def _counters(on: Walking, dtype: Dtype, shape: tuple[int, ...]) -> Semaphore:
+    """Semaphores, or barriers of a GPU."""
+    arrivals = getattr(dtype, "num_arrivals", None)
+    if arrivals is None:
         return Semaphore(shape)
-    return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing_of(on, shape, aval.dtype))
+    axes = tuple(getattr(dtype, "collective_axes", ()))
+    if getattr(dtype, "leader_tracked", False) or len(axes) > 1 or any(not isinstance(axis, str) for axis in axes):
+        raise on.refuse("a barrier over several axes of a cluster, or that one program tracks")
+    return PhasedBarrier(shape, arrivals=int(arrivals), across=axes[0] if axes else "")
+
+
+def _laid(on: Walking, transforms: Sequence[Transform]) -> tuple[Other, ...]:
+    """The transforms of memory that a body allocates, which say where its elements lie and change none."""
+    found = []
+    for transform in transforms:
+        if not isinstance(transform, Other) or transform.kind not in PLACES:
+            raise on.refuse(f"memory through {named(transform)}")
+        found.append(transform)
+    return tuple(found)
+
+
+def _untiled(on: Walking, shape: tuple[int, ...], transform: Other) -> tuple[int, ...]:
+    """The shape in which memory that lies in tiles is seen: the tiles' places are before those within tiles."""
+    if transform.kind != "UntilingTransform":
+        return shape
+    tiling = tuple(map(int, transform.parts["tiling"]))
+    many = len(tiling)
+    tiles = shape[-2 * many : -many]
+    if len(tiles) != many or shape[-many:] != tiling:
+        raise on.refuse(f"memory of {list(shape)} in tiles of {list(tiling)}")
+    return (*shape[: -2 * many], *(count * size for count, size in zip(tiles, tiling, strict=True)))
 
 
 def missing_of(on: Walking, shape: Sequence[int], dtype: Dtype) -> Array | None:
@@ -96,7 +155,7 @@ def through(
     on: Walking, view: ElementView, transforms: Transform | tuple[Transform | None, ...] | None, clip: bool = False
 ) -> ElementView:
     """A view through more transforms. clip: places outside become -1, for masked accesses."""
-    for transform in transforms if isinstance(transforms, tuple) else [transforms]:
+    for transform in _after_layout(on, view, transforms if isinstance(transforms, tuple) else (transforms,)):
         if transform is None:
             continue
         if view.words and not isinstance(transform, Bitcast):
@@ -114,6 +173,18 @@ def through(
         else:
             raise on.refuse(f"a view through {named(transform)}")
     return view
+
+
+def _after_layout(
+    on: Walking, view: ElementView, transforms: tuple[Transform | None, ...]
+) -> tuple[Transform | None, ...]:
+    """The transforms of memory of a GPU after those that say where its elements lie."""
+    layout = getattr(view.memory, "layout", ())
+    if not layout or view.at is not None or view.box is not None:
+        return transforms
+    if transforms[: len(layout)] != layout:
+        raise on.refuse(f"memory that is seen without its {layout[0].kind}")
+    return transforms[len(layout) :]
 
 
 def _as_words(on: Walking, view: ElementView, dtype: Dtype) -> ElementView:
@@ -536,9 +607,10 @@ def elements_at(on: Walking, value: Shaped, which: Array) -> Shaped:
 
 def _run_scoped(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     jaxpr = equation.params["jaxpr"]
-    made = [fresh(on, v.aval) for v in jaxpr.invars]
+    transforms = equation.params.get("ref_transforms") or ((),) * len(jaxpr.invars)
+    made: Sequence[Shaped] = [fresh(on, v.aval, "", own) for v, own in zip(jaxpr.invars, transforms, strict=True)]
     if on.lockstep is not None:
-        on.lockstep.allocated(on, made)
+        made = on.lockstep.allocated(on, equation, made)
     found = list(on.run(jaxpr, [*operands, *made]))
     if any(part in made for c in on.flying for part in (c.source.memory, c.target.memory, c.slot[0])):
         on.ordered = False

@@ -140,6 +140,8 @@ def _sums(program: Program) -> Iterator[tuple[str, Dtype, int]]:
         name, place = equation.primitive.name, str(equation.source)
         if name in _TERMS and _is_float(equation.outvars[0].aval):
             yield place, equation.outvars[0].aval.dtype, _TERMS[name](equation.invars[0].aval.shape, equation.params)
+        elif name == "wgmma_ref" and _is_float(equation.invars[0].aval):
+            yield place, equation.invars[0].aval.dtype, 0
         elif name == "addupdate" and _is_float(equation.invars[1].aval):
             yield place, equation.invars[1].aval.dtype, 0
         elif name in STORES:

@@ -116,8 +116,8 @@ class DevicesTogether(Protocol):
     def begins(self, on: Walking, arguments: Sequence[Shaped]) -> None:
         """A program begins."""
 
-    def allocated(self, on: Walking, made: Sequence[Shaped]) -> None:
-        """A scope has allocated memory."""
+    def allocated(self, on: Walking, equation: Equation, made: Sequence[Shaped]) -> Sequence[Shaped]:
+        """A scope has allocated memory: that which it works on."""
 
     def barrier(self, on: Walking) -> Semaphore:
         """The barrier semaphore of the device that asks."""
@@ -150,6 +150,7 @@ class Walking(Protocol):
     complete: bool
     mesh: tuple[tuple[str, int], ...]
     device: int | None
+    warp: tuple[str, int, int] | None
     lockstep: DevicesTogether | None
     around: list[Equation | None]
     trips: dict[Equation, int]

@@ -22,6 +22,7 @@ from layoutproof.values import (
     elementwise,
     kernels,
     meshes,
+    mosaic_gpu,
     movement,
     references,
     subcores,
@@ -53,6 +54,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **kernels.PRIMITIVES,
     **meshes.PRIMITIVES,
     **subcores.PRIMITIVES,
+    **mosaic_gpu.PRIMITIVES,
     **devices.PRIMITIVES,
 }
 """Primitive -> (walk, equation, operands) -> results."""
@@ -179,8 +181,10 @@ class Walk:
     integer was read that was never written, and is in no result: of floats it is seen what rests on them.  complete:
     whether there was none, read or not.
     mesh: the axes of devices on which the equation runs, with their extents.  device: the one of them that is walked
-    alone now, None where all go together.  lockstep: the devices that run a kernel and reach one another.  watch: is
-    told of programs, loads and stores, and may turn them, as of `watch.Watch`.  walked: the programs that it ran.
+    alone now, None where all go together.  warp: of the warps of a warpgroup the one that is walked, (axis, number,
+    number among what goes together), None where all do the same.  lockstep: the devices that run a kernel and reach one
+    another.  watch: is told of programs, loads and stores, and may turn them, as of `watch.Watch`.  walked: the
+    programs that it ran.
     trips: of each loop that runs until something holds, how many steps it had at the most.
     """
 
@@ -202,6 +206,7 @@ class Walk:
         self.defined = self.complete = True
         self.mesh: tuple[tuple[str, int], ...] = ()
         self.device: int | None = None
+        self.warp: tuple[str, int, int] | None = None
         self.lockstep: DevicesTogether | None = None
         self.around: list[Equation | None] = []
         self.walked: set[Program] = set()

@@ -61,8 +61,9 @@ def command(
     Both are traced on shapes. Sums of products are compared as relations, which prove; the rest is walked over at
     random points of prime fields: no device, no tolerance. Sampled: no difference at these points, over the reals, at
     these sizes; that is not proved. Refuted: an element differs, shown on float64. Exit code 0 proved or sampled, 1
-    refuted, 3 unknown. With --fix the function's file is edited in one place, in many ways in turn; the first edit
-    after which values and places are judged right is written, or shown by --diff.
+    refuted, 3 unknown. Kernels are those of TPUs, and of Mosaic GPU. With --fix the function's file is
+    edited in one place, in many ways in turn; the first edit after which values and places are judged right is
+    written, or shown by --diff.
 
     \b
     Example:

@@ -86,6 +86,7 @@ RESULTS = Template("traced.results", "{results} results for {dimensions} dimensi
 RESULTS_DIFFER = Template(
     "traced.results_differ", "results differ by up to {apart:.3g}, where the largest is {largest:.3g}"
 )
+RUNNING_GPU = Template("traced.running_gpu", "a kernel for a GPU")
 RUNNING_GRID = Template("traced.running_grid", "a grid that only the running program knows")
 SEMANTICS = Template("traced.semantics", "unknown dimension_semantics {semantics!r}")
 SIZE_NAME = Template("traced.size_name", "a size has a name such as M or rows, and jax reads these otherwise: {why}")

@@ -171,6 +171,8 @@ class _Converter:
         if equation.primitive.name in MESH_KERNELS:
             meshes, bodies = over_meshes(params)
             found["meshes"] = tuple((type(mesh).__name__, _axes(mesh)) for mesh in meshes)
+            if all("mosaic_gpu" in type(mesh).__module__ for mesh in meshes):
+                found["together"] = tuple(map(_together, meshes))
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
         if equation.primitive.name == "inline_mgpu_p":
@@ -224,6 +226,11 @@ class _Converter:
 def _axes(mesh: Mesh) -> tuple[tuple[str, int], ...]:
     """The axes of a mesh of devices or cores, with their extents."""
     return tuple((str(name), int(extent)) for name, extent in dict(mesh.shape).items())
+
+
+def _together(mesh: Mesh) -> tuple[tuple[str, ...], str]:
+    """Of a mesh of a GPU: the axes of a cluster, and that of the threads (warpgroups), "" of none."""
+    return tuple(map(str, getattr(mesh, "cluster_names", ()))), str(getattr(mesh, "thread_name", None) or "")
 
 
 def _computed(equation: JaxprEqn, arrays: Sequence[ArrayLike]) -> list[ArrayLike]:

@@ -1,0 +1,248 @@
+"""The threads (warpgroups) of the programs of one cluster of a GPU: one at a time, each until it waits for a barrier.
+
+Read from jax/_src/pallas/mosaic_gpu (jax 0.10.2). Memory that a scope allocates is one for the threads of a program,
+accumulators are a thread's own, and begin with zeros (`_run_scoped_lowering_rule` in lowering.py). Scopes of several
+threads that are one are those of one equation, as often as each has come there.
+
+Arrivals on a barrier add up, and the k-th wait of a thread on it is for the end of its k-th phase: so who goes on first
+is nothing to what is computed. That nothing is touched which another thread, a copy or an MMA touches at the same time
+is a premise of the answer (`dma_order`, `commit_smem`, `body_races`). The warps of a warpgroup (`WarpMesh`) are threads
+of their own between where they part and where they meet.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from layoutproof.ir.program import Equation, Program
+from layoutproof.values.kinds import Shaped
+from layoutproof.values.lockstep import PARTS, Lockstep
+from layoutproof.values.memory import ElementView, HeldMemory, PhasedBarrier, Semaphore
+from layoutproof.values.state import Walking
+
+MOST_PROGRAMS = 100_000
+"""Threads of all programs of one kernel."""
+Land = Callable[[], None]
+"""What a copy that has ended leaves in memory."""
+
+
+class ClusterThreads(Lockstep):
+    """One run of the programs of one cluster.
+
+    mesh: the axes of the grid, then those of the cluster, then that of the threads.  cluster: the names of the second.
+    threads: that of the last, "" for none.  number: which cluster of the grid it is.
+    """
+
+    def __init__(
+        self, mesh: Sequence[tuple[str, int]], cluster: Sequence[str], threads: str, number: int
+    ) -> None:  # fmt: skip
+        extents = dict(mesh)
+        self._inside = tuple((name, extents[name]) for name in cluster)
+        self._threads = extents[threads] if threads else 1
+        self.whole = prod(n for _, n in self._inside)
+        """The parts of one arrival: of a copy that the programs of a cluster share each brings some."""
+        many = self.whole * self._threads
+        super().__init__(mesh, many, many * number, "threads that wait for arrivals")
+        self._scopes: dict[tuple[Equation, int], dict[int, list[Shaped]]] = {}
+        self._entered: dict[tuple[Equation, int], int] = {}
+        self._made: dict[int, tuple[tuple[Equation, int], int]] = {}
+        self._groups: dict[tuple[int, int], list[list[Land]]] = {}
+        self._products: dict[tuple[int, int], list[Land]] = {}
+
+    def own(self, on: Walking) -> int:
+        """The number of what runs now among what runs together: a thread, or a warp of one."""
+        return super().own(on) if on.warp is None else on.warp[2]
+
+    def thread(self, on: Walking) -> tuple[int, int]:
+        """(The thread of the cluster that runs now, which warp of it, -1 where all do the same)."""
+        return super().own(on), -1 if on.warp is None else on.warp[1]
+
+    def program(self, on: Walking) -> int:
+        """The program of the cluster that runs now."""
+        return super().own(on) // self._threads
+
+    def warps(self, on: Walking, axis: str, many: int, compute: Callable[[], object]) -> None:
+        """Runs a body on the warps of the thread that runs now, each by itself; they meet before and after it."""
+        if on.warp is not None:
+            raise on.refuse("warps of a warp")
+        first = self.count
+        self.count += many
+        self._going += [threading.Event() for _ in range(many)]
+        self._until += [None] * many
+        self._ended += [False] * many
+        self._results += [()] * many
+        kept = {part: getattr(on, part) for part in PARTS}
+
+        def run(row: list[Shaped]) -> list[Shaped]:
+            compute()
+            return row
+
+        for warp in range(many):
+            self.starts_one(on, run, [], first + warp, {**kept, "warp": (axis, warp, first + warp)})
+        self.wait(on, lambda: all(self._ended[first : first + many]))
+
+    # memory
+
+    def allocated(self, on: Walking, equation: Equation, made: Sequence[Shaped]) -> Sequence[Shaped]:
+        """The memory of a scope: what another thread of the program has allocated there; accumulators are its own."""
+        if on.warp is not None:
+            raise on.refuse("memory that a warp allocates")
+        of_thread = equation, self.own(on)
+        self._entered[of_thread] = self._entered.get(of_thread, 0) + 1
+        key = equation, self._entered[of_thread]
+        programs = self._scopes.setdefault(key, {})
+        shared = programs.setdefault(self.program(on), list(made))
+        self._made.update((id(one), (key, k)) for k, one in enumerate(shared))
+        return [
+            own if variable.aval.memory == "regs" else one
+            for own, one, variable in zip(made, shared, equation.params["jaxpr"].invars, strict=True)
+        ]
+
+    def of_program(self, on: Walking, view: ElementView, program: int) -> ElementView:
+        """The same part of the memory of another program of the cluster."""
+        if program == self.program(on):
+            return view
+        found = self._made.get(id(view.memory))
+        if found is None:
+            raise on.refuse("memory that another program of the cluster has no counterpart of")
+        key, k = found
+        self.wait(on, lambda: program in self._scopes[key])
+        return ElementView(self._scopes[key][program][k], view.at, view.shape, box=view.box)
+
+    def along(self, on: Walking, axis: str) -> list[int]:
+        """The programs of the cluster along an axis, its own among them; its own alone for ""."""
+        own = self.program(on)
+        names = [name for name, _ in self._inside]
+        if not axis:
+            return [own]
+        if axis not in names:
+            raise on.refuse(f"a copy or a barrier over {axis}, which is no axis of the cluster")
+        numbers = np.moveaxis(np.arange(self.whole).reshape([n for _, n in self._inside]), names.index(axis), -1)
+        return next(list(map(int, row)) for row in numbers.reshape(-1, numbers.shape[-1]) if own in row)
+
+    # barriers
+
+    def arrives(self, on: Walking, barrier: ElementView, program: int, parts: int, land: Land | None = None) -> None:
+        """Counts parts of an arrival on a barrier of a program. land: of a copy, what happens when it is waited for."""
+        held, place = _single(on, self.of_program(on, barrier, program))
+        held.come[place] = held.come.get(place, 0) + parts
+        if land is not None:
+            held.landing.setdefault(place, []).append((held.come[place], land))
+
+    def passes(self, on: Walking, barrier: ElementView) -> None:
+        """Waits for the next phase of a barrier that this thread has not seen; its copies have landed then."""
+        held, place = _single(on, barrier)
+        thread, warp = self.thread(on)
+        if warp < 0 and any(of == thread and one >= 0 and at == place for of, one, at in held.seen):
+            raise on.refuse("a barrier that a warp waits for, and all warps of its warpgroup, too")
+        key = thread, warp, place
+        held.seen[key] = held.seen.get(key, 0) + 1
+        seen = held.seen[key] + (held.seen.get((thread, -1, place), 0) if warp >= 0 else 0)
+        many = len(self.along(on, held.across))
+        until = seen * held.arrivals * many * self.whole
+        self.wait(on, lambda: held.come.get(place, 0) >= until)
+        waiting = held.landing.get(place, [])
+        for _, land in [one for one in waiting if one[0] <= until]:
+            land()
+        held.landing[place] = [one for one in waiting if one[0] > until]
+
+    # products of a tensor core
+
+    def multiplies(self, on: Walking, land: Land) -> None:
+        """An MMA of a tensor core is started, which ends after those that this thread has started before."""
+        self._products.setdefault(self.thread(on), []).append(land)
+
+    def multiplied(self, on: Walking) -> Land:
+        """What the MMAs that this thread has started so far leave in memory, once they have ended."""
+        waiting = self._products.setdefault(self.thread(on), [])
+        started = list(waiting)
+
+        def land() -> None:
+            for one in started:
+                if one in waiting:
+                    waiting.remove(one)
+                    one()
+
+        return land
+
+    # copies out of shared memory
+
+    def starts(self, on: Walking, land: Land, grouped: bool) -> None:
+        """A copy out of shared memory is started. grouped: whether it ends a group."""
+        self._group(on)[-1].append(land)
+        if grouped:
+            self.commits(on)
+
+    def _group(self, on: Walking) -> list[list[Land]]:
+        """The groups of copies of what runs now, the last one open."""
+        return self._groups.setdefault(self.thread(on), [[]])
+
+    def commits(self, on: Walking) -> None:
+        """The end of a group of copies."""
+        self._group(on).append([])
+
+    def drains(self, on: Walking, left: int) -> None:
+        """Waits until no more than the last groups are on their way."""
+        groups = self._group(on)
+        while len(groups) - 1 > left:
+            for land in groups.pop(0):
+                land()
+
+
+def _single(on: Walking, view: ElementView) -> tuple[PhasedBarrier, int]:
+    """A barrier, with the place in it that is meant."""
+    if not isinstance(view.memory, PhasedBarrier):
+        raise on.refuse("a barrier that is none of a GPU's")
+    places = np.arange(prod(view.memory.shape)) if view.places is None else np.asarray(view.places).reshape(-1)
+    if places.size != 1:
+        raise on.refuse(f"{places.size} barriers at once")
+    return view.memory, int(places[0])
+
+
+def threads_of(on: Walking) -> ClusterThreads:
+    """The threads that run a kernel of a GPU."""
+    if not isinstance(on.lockstep, ClusterThreads):
+        raise on.refuse("a primitive of Mosaic GPU outside of a kernel")
+    return on.lockstep
+
+
+def run_clusters(
+    on: Walking, body: Program, axes: tuple[tuple[str, int], ...], together: tuple[Sequence[str], str],
+    given: Sequence[HeldMemory | Semaphore],
+) -> None:  # fmt: skip
+    """Runs a kernel of a GPU: one cluster of the grid after the other.
+
+    axes: of the mesh.  together: the names of those of a cluster, and that of the threads, "" for none.  given: the
+    arrays in global memory.
+    """
+    cluster, threads = together
+    inside = [*cluster, *([threads] if threads else [])]
+    names, extents = [name for name, _ in axes], tuple(n for _, n in axes)
+    if names[len(names) - len(inside) :] != inside or len(body.invars or body.constvars) != len(given):
+        raise on.refuse("a kernel of a GPU in a form that is not read")
+    if prod(extents) > MOST_PROGRAMS:
+        raise on.refuse(f"a kernel of {prod(extents):,} threads, more than {MOST_PROGRAMS:,}")
+    many = prod(extents[len(names) - len(inside) :])
+
+    def thread(row: list[Shaped]) -> list[Shaped]:
+        on.programs, on.flying = None, []
+        assert on.device is not None
+        on.prepared.tick(extents, tuple(map(int, np.unravel_index(on.device, extents))))
+        on.run(body, row)
+        return []
+
+    mesh, device = on.mesh, on.device
+    on.mesh = axes
+    # one order of threads is walked, which shows nothing of others
+    on.ordered = False
+    try:
+        for number in range(prod(extents) // many):
+            on.lockstep = lockstep = ClusterThreads(axes, cluster, threads, number)
+            lockstep.run(on, thread, [cast("list[Shaped]", list(given))] * many)
+    finally:
+        on.mesh, on.device, on.lockstep = mesh, device, None
