@@ -6,8 +6,8 @@ gate compares both trees (`--against HEAD --compile-base`), and it is counted ho
 first that it names: by the values that the sources state, by the two compiled texts alone, and, with `--blame`, as the
 hunk that is left. Of a line that was taken away the right line is the old one, or that of the new file before which it
 stood. The exit code is 1 where fewer than nine
-in ten are right, or where a collective is called new that only moved by a line. `--unseen` takes seventeen others in four
-programs, which were written after the rules.
+in ten are right, or where a collective is called new that only moved by a line. `--unseen` takes seventeen others in
+four programs, which were written after the rules.
 """
 
 from __future__ import annotations
