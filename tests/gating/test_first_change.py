@@ -71,11 +71,11 @@ def test_a_helper_that_was_edited_is_the_place() -> None:
 @pytest.mark.parametrize(
     ("constants", "now", "place"),
     [
-        (["S = P('x')", ""], ["S = P(None)", ""], "m.py:4: S is another one now; m.py:12: "),
-        (["S = (", "    P('x'))"], ["S = (", "    P(None))"], "m.py:5: S is another one now; m.py:12: "),
-        (["R = P('x')", "S = R, R"], ["R = P(None)", "S = R, R"], "m.py:4: R is another one now; m.py:12: "),
-        (["@a", "def S(): return 1"], ["@b", "def S(): return 1"], "m.py:4: S is another one now; m.py:12: "),
-        (["def S():", "    return 1"], ["def S():", "    return 2"], "m.py:5: S is another one now; m.py:12: "),
+        (["S = P('x')", ""], ["S = P(None)", ""], "m.py:4: S"),
+        (["S = (", "    P('x'))"], ["S = (", "    P(None))"], "m.py:5: S"),
+        (["R = P('x')", "S = R, R"], ["R = P(None)", "S = R, R"], "m.py:4: R"),
+        (["@a", "def S(): return 1"], ["@b", "def S(): return 1"], "m.py:4: S"),
+        (["def S():", "    return 1"], ["def S():", "    return 2"], "m.py:5: S"),
         (["@a", "def S(): return 1"], ["@b", "def S(): return 2"], "m.py:12: "),
         (["S = P('x')", "R = 1"], ["S = P('x')", "R = 2"], "m.py:12: "),
         (["S = P('x')", "S = S"], ["S = P(None)", "S = S"], "m.py:12: "),
@@ -102,7 +102,9 @@ def test_a_definition_that_a_line_uses_is_the_place(constants: list[str], now: l
     new[2] = replace(new[2], said="P(None)")
     changes = changed(PROGRAM, new, ({"m.py": lines(constants)}, {"m.py": lines(now)}))
     assert changes is not None
-    assert cause(changes, "new_collective", ()).startswith(place)
+    found = cause(changes, "new_collective", ())
+    assert found.startswith(place)
+    assert "m.py:12: sharding_constraint" in found
 
 
 def test_a_row_that_is_gone_has_its_old_line() -> None:

@@ -205,9 +205,7 @@ def _no_array(match: re.Match[str], block: str) -> Told:
     return Told(
         f"{match[2]} is no array and no number: an argument of a jitted function has a shape and a type",
         (
-            f"static_argnames={match[3]!r} where it is a setting"
-            if match[3]
-            else "static_argnames where it is a setting",
+            f"static_argnames={match[3]!r}, if it is a setting" if match[3] else "static_argnames, if it is a setting",
             "jax.tree_util.register_dataclass for a class of arrays",
         ),
     )

@@ -30,7 +30,7 @@ def _value(block: str) -> str:
 def _static(block: str) -> tuple[str, ...]:
     argument = _ARGUMENT.search(block)
     name = argument[1] if argument else "x"
-    return (f"static_argnames={name!r}, where it is a setting: each value of it is compiled anew",)
+    return (f"static_argnames={name!r}, if it is a setting: each value of it is compiled anew",)
 
 
 def _branch(match: re.Match[str], block: str) -> Told:
@@ -38,7 +38,7 @@ def _branch(match: re.Match[str], block: str) -> Told:
         f"Python's if, while, and, or or assert needs a value, and it rests on {_value(block)}, which is known when "
         "the compiled program runs",
         (
-            "jnp.where(c, a, b) for elements; jax.lax.cond(c, f, g, x) for one of two computations; "
+            "jnp.where(c, a, b) for elements; jax.lax.cond(c, f, g, x) for a choice of computations; "
             "jax.lax.while_loop for a loop",
             "jnp.minimum, jnp.maximum and jnp.logical_and in place of min, max and `and`",
             *_static(block),

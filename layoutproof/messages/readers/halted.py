@@ -39,8 +39,8 @@ def _outside(match: re.Match[str], block: str) -> Told:
 
 def _semaphore(match: re.Match[str], block: str) -> Told:
     return Told(
-        f"a semaphore{_kernel(block)} is not 0 when the kernel ends: a copy or a signal was not waited for, or counts "
-        "more than the waits take",
+        f"the kernel ends{_kernel(block)} while a semaphore of it is not 0: a copy or a signal was not waited for, or "
+        "counts more than the waits take",
         (
             "a wait for each start: copy.wait(), wait_send() and wait_recv() under the condition of the start, and as "
             "many semaphore_wait as signals arrive",

@@ -63,8 +63,7 @@ def _swizzle(match: re.Match[str], block: str) -> Told:
     if elements == given:
         return Told("", reason=f"both numbers of the message are {given}, so they do not explain it")
     return Told(
-        f"with a swizzle of {swizzle} bytes the last dimension of the tile is {elements} elements, and this copy has "
-        f"{given}",
+        f"with a swizzle of {swizzle} bytes tiles have {elements} elements in a row, and this copy has {given}",
         (
             f"TilingTransform((8, {elements})) before SwizzleTransform({swizzle}), so that each tile is that wide",
             f"or a swizzle of {given * swizzle // elements}"
@@ -97,7 +96,7 @@ def _strides(match: re.Match[str], block: str) -> Told:
 
 def _tiling(match: re.Match[str], block: str) -> Told:
     return Told(
-        f"a copy takes whole tiles of the transform, and its shape {match[1]} is no multiple of {match[2]} at the end",
+        f"a copy takes whole tiles of the transform, and its shape {match[1]} ends in no multiple of {match[2]}",
         ("a copy whose last dimensions are multiples of the tile; it may reach over the end of the array", _ASK),
     )
 
@@ -108,7 +107,7 @@ def _multiple(name: str) -> Callable[[re.Match[str], str], Told]:
         if given % step == 0:
             return Told("", reason=f"{given} is a multiple of {step}, so it does not explain it")
         return Told(
-            f"{name} of the product is {given}, and the instruction takes multiples of {step}",
+            f"{name} is {given} here, and the instruction takes multiples of {step}",
             (f"{name} = {_next(given, step)}: a larger tile, or one that is padded", _ASK),
         )
 
@@ -126,7 +125,7 @@ def _tiles(match: re.Match[str], block: str) -> Told:
     swizzle, bits, elements, one, other = (int(match[k]) for k in (1, 2, 3, 4, 5))
     return Told(
         f"an operand of a product lies in tiles of 8 x {elements}, which is the swizzle of {swizzle} bytes in elements "
-        f"of {bits} bits; here the tile is {one} x {other}",
+        f"of {bits} bits; this one is {one} x {other}",
         (f"transforms=(TilingTransform((8, {elements})), SwizzleTransform({swizzle})) of its BlockSpec or SMEM", _ASK),
     )
 

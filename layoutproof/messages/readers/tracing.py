@@ -131,7 +131,7 @@ def _changed(what: str, one: str, two: str, after: str) -> Told:
     if varies and kind == other and sizes[0] == sizes[1]:
         axes = varies[1].strip("()").replace(" ", "").strip(",")
         cast = f"jax.lax.pcast(first, {tuple(axes.split(','))}, to='varying')"
-        ways.append(f"the second varies over the mesh: {cast} before the loop")
+        ways.append(f"the second varies over the mesh: cast the first, {cast}")
     if kind != other and sizes[0] == sizes[1]:
         ways.append(f"{after}.astype(jnp.{kind}), or {other} from the beginning; x.dtype says it")
     elif sizes[0] != sizes[1]:
