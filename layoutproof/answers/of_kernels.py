@@ -12,21 +12,27 @@ from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported, listed
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
 from layoutproof.core.finding import Answer, Finding
+from layoutproof.core.message import Template
 from layoutproof.core.result import Verdict
-from layoutproof.hardware.tpu_chips import generation
+from layoutproof.hardware.tpu_chips import CHIPS, generation
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Operand, Unmodelled
 from layoutproof.kernel.table_assumptions import check_tables, with_assumptions
 from layoutproof.pallas import report
 from layoutproof.pallas.accepted import accepted, read_baseline
 from layoutproof.pallas.compiled import Compiled
 from layoutproof.pallas.findings import Judged, exit_code, judged
-from layoutproof.pallas.judge import GRID, conditions_of, foreign, judge, kernel_target, meant_for
+from layoutproof.pallas.judge import GRID, conditions_of, foreign, judge, kernel_target, kernel_targets, meant_for
 from layoutproof.pallas.kept_judgements import kept
 from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.records import read_records
 from layoutproof.pallas.replay import replays
 from layoutproof.registry.catalogue import kernel_property
 
+NO_TPU = Template(
+    "answers.compile_no_tpu",
+    "{target} is a GPU, and the compiler that is asked is the TPU's: leave --compile out; what JAX's lowering takes, "
+    "jax.jit(f).trace(*args).lower(lowering_platforms=('cuda',)) says without a GPU",
+)
 PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 """How the names of files end that hold the text of a program."""
 
@@ -144,6 +150,9 @@ def first_of(targets: Sequence[str], compile: bool, function: Callable[..., obje
         )
     if compile and not targets:
         raise LayoutError("the compiler is asked for a target: give one TPU generation or several")
+    other = next((name for name in targets if compile and name in kernel_targets() and name not in CHIPS), None)
+    if other is not None:
+        raise LayoutError(NO_TPU(other))
     if len(targets) > 1 and not compile:
         raise LayoutError("several targets are for the compiler; the rules are asked of one at a time")
     return targets[0] if targets else None

@@ -405,6 +405,7 @@ def test_what_needs_the_code_around_it(folder: Path) -> None:
         (["mine:flat", "--arg", X, "--compile"], "--compile needs --target"),
         (["mine:flat", "--arg", X, "--target", "v5e", "--target", "v6e"], "several targets are for the compiler"),
         (["mine:flat", "--arg", X, "--target", "v5e", "--target", "v9", "--compile"], "unknown TPU generation 'v9'"),
+        (["mine:flat", "--arg", X, "--target", "mosaic_gpu", "--compile"], "mosaic_gpu is a GPU"),
         (["k.yaml", "--target", "v5e", "--compile"], "--compile is for a function"),
     ],
 )
