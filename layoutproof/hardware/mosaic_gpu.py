@@ -24,8 +24,9 @@ SHARED_FROM = (
     "227 KiB for a block of threads on H100, H200 and B200 (CUDA C++ Programming Guide, compute capabilities 9.0 and "
     "10.x; jax/experimental/mosaic/gpu/core.py:645-657)"
 )
-TENSOR_COLUMNS, TENSOR_LANES = 512, 128
+TENSOR_COLUMNS = 512
 """Columns of the tensor memory of a multiprocessor (compute capability 10.x), each of 128 lanes of 4 bytes."""
+TENSOR_LANES = 128
 TENSOR_FROM = (
     "512 columns of 128 lanes on B200 (PTX ISA, tensor memory; TMEM_MAX_COLS in jax/experimental/mosaic/gpu/tcgen05.py)"
 )

@@ -92,7 +92,11 @@ def test_check_without_anything_to_check(run: Any, tmp_path: Path) -> None:
     assert json.loads(out) == {
         "version": 2,
         "exit_code": 2,
-        "error": {"kind": "input", "message": words("specs.no_spec_file", folder=tmp_path)},
+        "error": {
+            "kind": "input",
+            "message": words("specs.no_spec_file", folder=tmp_path),
+            "id": "specs.no_spec_file",
+        },
     }
 
 

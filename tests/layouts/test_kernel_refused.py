@@ -39,7 +39,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     (
         {"gird": 4},
         (
-            "kernel.part_unknown_key(what='a kernel', key=\"'gird'\", near=\"; did you mean 'grid'?\", "
+            "kernel.part_unknown_key(what='a kernel', key=\"'gird'\", near=core.did_you_mean(name='grid'), "
             "known='name, grid, inputs, outputs, operands, semantics, vmapped, aliases, tables, "
             "scratch, scoped, vmem_limit, pipeline, platform')"
         ),
@@ -47,8 +47,8 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     (
         {"dimension_semantics": []},
         (
-            "kernel.part_unknown_key(what='a kernel', key=\"'dimension_semantics'\", near=\"; did you "
-            "mean 'semantics'?\", known='name, grid, inputs, outputs, operands, semantics, vmapped, "
+            "kernel.part_unknown_key(what='a kernel', key=\"'dimension_semantics'\", near="
+            "core.did_you_mean(name='semantics'), known='name, grid, inputs, outputs, operands, semantics, vmapped, "
             "aliases, tables, scratch, scoped, vmem_limit, pipeline, platform')"
         ),
     ),
@@ -104,7 +104,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
         {"semantics": ["parallell", "arbitrary"]},
         (
             "kernel.part_choice(what='semantics', known='parallel, core_parallel, subcore_parallel, "
-            "arbitrary', value=\"'parallell'\", near=\"; did you mean 'parallel'?\")"
+            "arbitrary', value=\"'parallell'\", near=core.did_you_mean(name='parallel'))"
         ),
     ),
     ({"semantics": "parallel"}, "kernel.part_no_list(what='semantics', value=\"'parallel'\")"),
@@ -126,8 +126,8 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
     (
         {"tables": {"t": {"array": "s32[8]", "assumes": []}}},
         (
-            'kernel.part_unknown_key(what="table \'t\'", key="\'assumes\'", near="; did you mean '
-            "'assume'?\", known='array, assume')"
+            "kernel.part_unknown_key(what=\"table 't'\", key=\"'assumes'\", near=core.did_you_mean("
+            "name='assume'), known='array, assume')"
         ),
     ),
     (
@@ -154,8 +154,8 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
         {"scratch": [{"array": "f32[8]", "memory": "VMEM"}]},
         (
             "kernel.part_choice(what='scratch[0]: memory', known='vmem, smem, any, hbm, semaphore, "
-            "host, vmem_shared, cmem, gmem, shared, regs, tmem', value=\"'VMEM'\", near=\"; did you "
-            "mean 'vmem'?\")"
+            "host, vmem_shared, cmem, gmem, shared, regs, tmem', value=\"'VMEM'\", near="
+            "core.did_you_mean(name='vmem'))"
         ),
     ),
     ({"scratch": [{"memory": "vmem"}]}, "kernel.part_missing_key(what='scratch[0]', key='array', value='memory')"),
@@ -173,7 +173,7 @@ WRONG_KERNELS: list[tuple[dict[str, Any], str]] = [
         {"platform": "gpu"},
         (
             "kernel.part_choice(what='platform', known='tpu, triton, mosaic_gpu', value=\"'gpu'\", "
-            "near=\"; did you mean 'tpu'?\")"
+            "near=core.did_you_mean(name='tpu'))"
         ),
     ),
     ({"name": "two words"}, "kernel.kernel_name(value=\"'two words'\")"),
@@ -192,16 +192,16 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     (
         {"block_shape": [2, 3]},
         (
-            "kernel.part_unknown_key(what='an operand', key=\"'block_shape'\", near=\"; did you mean "
-            "'block'?\", known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
+            "kernel.part_unknown_key(what='an operand', key=\"'block_shape'\", near=core.did_you_mean("
+            "name='block'), known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
             "pipelined, same_as, indexing_mode', at='inputs[0]')"
         ),
     ),
     (
         {"index_map": "i"},
         (
-            "kernel.part_unknown_key(what='an operand', key=\"'index_map'\", near=\"; did you mean "
-            "'index'?\", known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
+            "kernel.part_unknown_key(what='an operand', key=\"'index_map'\", near=core.did_you_mean("
+            "name='index'), known='name, array, block, index, memory, buffers, lookahead, revisit, live, "
             "pipelined, same_as, indexing_mode', at='inputs[0]')"
         ),
     ),
@@ -241,8 +241,8 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
         {"block": [2, "Elment(3)"]},
         (
             "kernel.block_kind(what='block, dimension 1', dimension='a size, null, \"Element(8, (1, "
-            '0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"\', value="\'Elment(3)\'", near="; '
-            "did you mean 'Element'?\", at='inputs[0]')"
+            '0))", "BoundedSlice(128)", "Blocked(8)" or "Squeezed()"\', value="\'Elment(3)\'", near=core.'
+            "did_you_mean(name='Element'), at='inputs[0]')"
         ),
     ),
     ({"block": [2, "Indirect(3)"]}, "kernel.indirect(what='block, dimension 1', at='inputs[0]')"),
@@ -265,8 +265,8 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     (
         {"block": [2, {"elements": 3}]},
         (
-            "kernel.part_unknown_key(what='block, dimension 1', key=\"'elements'\", near=\"; did you "
-            "mean 'element'?\", known='blocked, element, bounded, padding', at='inputs[0]')"
+            "kernel.part_unknown_key(what='block, dimension 1', key=\"'elements'\", near="
+            "core.did_you_mean(name='element'), known='blocked, element, bounded, padding', at='inputs[0]')"
         ),
     ),
     ({"block": "(i, j) -> (i, j)", "index": [2, 3]}, "kernel.block_order(at='inputs[0]')"),
@@ -296,7 +296,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     (
         {"index": lambda i, j: (i == 2, j)},
         (
-            "core.decision(what='truth of == 2', index='i', "
+            "core.map_decision(what='truth of == 2', index='i', "
             "instead='layoutproof.select(layoutproof.equal(a, b), x, y)', at=\"inputs[0] 'x'\")"
         ),
     ),
@@ -328,7 +328,7 @@ WRONG_OPERANDS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"block": [2, f"Element(3, ({'9' * 5000}, 0))"]},
-        "core.characters(text=5008, most=4096, at='inputs[0]: block, dimension 1')",
+        "core.most_characters(text=5008, most=4096, at='inputs[0]: block, dimension 1')",
     ),
     (
         {"block": [2, "9" * 4000]},
