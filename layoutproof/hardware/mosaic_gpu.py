@@ -26,7 +26,7 @@ SHARED_FROM = (
 )
 TENSOR_COLUMNS = 512
 """Columns of the tensor memory of a multiprocessor (compute capability 10.x), each of 128 lanes of 4 bytes."""
-TENSOR_LANES = 128
+TENSOR_ROWS = 128
 TENSOR_FROM = (
     "512 columns of 128 lanes on B200 (PTX ISA, tensor memory; TMEM_MAX_COLS in jax/experimental/mosaic/gpu/tcgen05.py)"
 )
@@ -88,7 +88,7 @@ class MosaicGpuKernels(GpuKernels):
 
     def _tensor(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         """In bytes, of which a column has 512."""
-        column = 4 * TENSOR_LANES
+        column = 4 * TENSOR_ROWS
         own = [one for one in kernel.scoped if one.memory == "tmem"]
         parts = tuple((f"{one.dims[-1]} columns", column * int(one.dims[-1])) for one in own)
         limit = column * TENSOR_COLUMNS

@@ -11,7 +11,7 @@ from __future__ import annotations
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.term import Term
-from layoutproof.hardware.mosaic_gpu import TENSOR_LANES, shared_bytes, tensor_columns
+from layoutproof.hardware.mosaic_gpu import TENSOR_ROWS, shared_bytes, tensor_columns
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import MESH_KERNELS, inner_jaxprs, memory_word, opened, place_of_function
@@ -113,4 +113,4 @@ def _as_allocated(one: Scratch, aval: JaxAval) -> Scratch:
     if one.memory != "tmem" or layout is None:
         return one
     columns = layout.cols_in_shape(tuple(map(int, one.dims)), ELEMENT_BITS[one.dtype])
-    return Scratch((TENSOR_LANES, int(columns)), "u32", "tmem")
+    return Scratch((TENSOR_ROWS, int(columns)), "u32", "tmem")
