@@ -55,7 +55,7 @@ def page() -> str:
         "",
         "| primitive | why |",
         "|---|---|",
-        *(f"| `{name}` | {why} |" for name, why in sorted(REFUSED.items())),
+        *(f"| `{name}` | {why()} |" for name, why in sorted(REFUSED.items(), key=lambda row: row[0])),
     ]
     return "\n".join(lines) + "\n"
 
