@@ -41,17 +41,14 @@ def _num_programs(on: Pass, equation: Equation, operands: list[Value]) -> list[V
 
 def _axis_index(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     axis = equation.params["axis_name"]
-    span = None
     if str(axis) in on.warps:
         return [number(on.warps[str(axis)], equation.outvars[0].aval.dtype, (0, WARPS - 1))]
     if axis in on.names:
         return [axis_of(on, axis, equation.outvars[0].aval.dtype)]
     on.asks.add(axis)
-    if axis in dict(on.kernel.axes):
-        place = Term("read", Term("name", axis_table(axis)), ZERO)
-    else:
+    if axis not in dict(on.kernel.axes):
         raise UnsupportedOp(problems.AXIS_INDEX(axis))
-    return [number(place, equation.outvars[0].aval.dtype, span)]
+    return [number(Term("read", Term("name", axis_table(axis)), ZERO), equation.outvars[0].aval.dtype)]
 
 
 def axis_of(on: Pass, axis: str, dtype: Dtype) -> Value:

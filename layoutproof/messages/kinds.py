@@ -72,3 +72,12 @@ def sizes_in(text: str) -> tuple[int, ...]:
     (8, 128)
     """
     return tuple(int(n) for n in re.findall(r"\d+", text))
+
+
+def next_multiple(size: int, step: int) -> int:
+    """The least multiple of a step that is at least a size.
+
+    >>> next_multiple(96, 128), next_multiple(256, 128)
+    (128, 256)
+    """
+    return -(-size // step) * step

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.kinds import Kind, Told, explained
+from layoutproof.messages.kinds import Kind, Told, explained, next_multiple
 from layoutproof.messages.pasted import PastedLine
 
 
@@ -19,7 +19,7 @@ def _all_to_all(match: re.Match[str], block: str) -> Told:
     size, axis, devices = int(match[1]), match[2], int(match[3])
     if devices and size % devices == 0:
         return Told("", reason=f"{devices} divides {size}, so it does not explain it")
-    up = -(-size // devices) * devices
+    up = next_multiple(size, devices)
     return Told(
         f"all_to_all sends an equal part of split_axis to each of {devices} devices along {axis}, and {size} elements "
         f"are no multiple of {devices}",

@@ -14,7 +14,7 @@ from math import prod
 from layoutproof.core.errors import shorten
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
 from layoutproof.messages.explanation import Explanation, joined
-from layoutproof.messages.kinds import AFTER, Kind, Told, explained
+from layoutproof.messages.kinds import AFTER, Kind, Told, explained, next_multiple
 from layoutproof.messages.pasted import PastedLine
 
 _TYPE = r"(?:vector|memref)<((?:\d+x)++)([a-zA-Z]\w*+)"
@@ -67,10 +67,6 @@ def _dims(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in text.rstrip("x").split("x"))
 
 
-def _next(size: int, step: int) -> int:
-    return -(-size // step) * step
-
-
 def _shown(dims: Sequence[int]) -> str:
     return "x".join(map(str, dims))
 
@@ -105,7 +101,7 @@ def _shape_cast(match: re.Match[str], block: str) -> Told:
             f"{said} keeps the last dimension, and {rows} rows are no multiple of {SUBLANES}: rows move between "
             "registers, which older compilers refuse",
             (
-                f"pad the second to last dimension to {_next(max(uneven), SUBLANES)}",
+                f"pad the second to last dimension to {next_multiple(max(uneven), SUBLANES)}",
                 "or use a newer libtpu: 11x11x1x128 to 121x128 compiles with 0.0.52, with one relayout",
             ),
         )
@@ -132,7 +128,7 @@ def _slice_size(match: re.Match[str], block: str) -> Told:
     sizes = _dims(types[-1][0]) if types else ()
     if dimension < len(sizes) and sizes[dimension] % tile:
         size = sizes[dimension]
-        ways = [f"a slice of {_next(size, tile)}"] + [f"or of {size // tile * tile}"] * (size >= tile)
+        ways = [f"a slice of {next_multiple(size, tile)}"] + [f"or of {size // tile * tile}"] * (size >= tile)
         cause = f"{size} along dimension {dimension} is no multiple of {tile} ({size} % {tile} = {size % tile})"
         return Told(f"a copy moves whole tiles: {cause}", (*ways, f"or pad the array to a multiple of {tile} there"))
     return Told(
@@ -170,7 +166,7 @@ def _block_shape(match: re.Match[str], block: str) -> Told:
     for back, step in ((1, LANES), (2, SUBLANES)):
         if back <= len(sizes) and sizes[-back] % step and sizes[-back] != array[-back]:
             have = sizes[-back]
-            ways = [str(n) for n in (have // step * step, _next(have, step)) if 0 < n < array[-back]]
+            ways = [str(n) for n in (have // step * step, next_multiple(have, step)) if 0 < n < array[-back]]
             last = f"dimension {len(sizes) - back}: {have} of {array[-back]}"
             wrong.append(f"{last}; {' or '.join([*ways, str(array[-back])])}")
     if not wrong:
@@ -185,7 +181,7 @@ def _one_dimension(match: re.Match[str], block: str) -> Told:
     if len(sizes) != 1 or len(array) != 1:
         return Told(rule, (f"take a multiple of {chunk}",))
     powers = [1 << k for k in range(least.bit_length() - 1, chunk.bit_length()) if 1 << k >= least]
-    fits = [n for n in sorted({*powers, sizes[0] // chunk * chunk, _next(sizes[0], chunk)}) if 0 < n < array[0]]
+    fits = [n for n in sorted({*powers, sizes[0] // chunk * chunk, next_multiple(sizes[0], chunk)}) if 0 < n < array[0]]
     below, above = [n for n in fits if n < sizes[0]][-1:], [n for n in fits if n > sizes[0]][:1]
     ways = " or ".join(str(n) for n in (*below, *above, array[0]))
     return Told(f"{_where(block)}{rule}; {sizes[0]} of {array[0]} is none", (f"dimension 0: {ways}",))
@@ -358,7 +354,7 @@ def _padded_transpose(match: re.Match[str], block: str) -> Told:
         f"the compiler of that version turns whole squares of {LANES} x {LANES} only: {which}, no multiple of {LANES}",
         (
             f"pad both dimensions to multiples of {LANES} before the transpose"
-            + (f": {_shown([*dims[:-2], *(_next(n, LANES) for n in dims[-2:])])}" if odd else ""),
+            + (f": {_shown([*dims[:-2], *(next_multiple(n, LANES) for n in dims[-2:])])}" if odd else ""),
             "or use a newer libtpu: 0.0.52 takes f32[128,64] and bf16[100,60] on v5e",
         ),
     )

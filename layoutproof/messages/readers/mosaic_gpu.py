@@ -11,14 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from layoutproof.messages.explanation import Explanation
-from layoutproof.messages.kinds import Kind, Told, explained, sizes_in
+from layoutproof.messages.kinds import Kind, Told, explained, next_multiple, sizes_in
 from layoutproof.messages.pasted import PastedLine
 
 _ASK = "layoutproof kernels --target mosaic_gpu asks this of all copies and products (tma_box, wgmma_tiles)"
-
-
-def _next(size: int, step: int) -> int:
-    return -(-size // step) * step
 
 
 def _shared(match: re.Match[str], block: str) -> Told:
@@ -43,7 +39,7 @@ def _last_dimension(match: re.Match[str], block: str) -> Told:
     return Told(
         f"TMA copies whole 16 bytes along the last dimension, and this copy has {given} {unit} there "
         f"({given} % {step} = {given % step})",
-        (f"a last dimension of {_next(given, step)} {unit}: pad the array, or copy more and mask", _ASK),
+        (f"a last dimension of {next_multiple(given, step)} {unit}: pad the array, or copy more and mask", _ASK),
     )
 
 
@@ -108,7 +104,7 @@ def _multiple(name: str) -> Callable[[re.Match[str], str], Told]:
             return Told("", reason=f"{given} is a multiple of {step}, so it does not explain it")
         return Told(
             f"{name} is {given} here, and the instruction takes multiples of {step}",
-            (f"{name} = {_next(given, step)}: a larger tile, or one that is padded", _ASK),
+            (f"{name} = {next_multiple(given, step)}: a larger tile, or one that is padded", _ASK),
         )
 
     return told
@@ -144,8 +140,8 @@ def _clusters(match: re.Match[str], block: str) -> Told:
     return Told(
         f"clusters are cut out of the grid: {grid} programs along dimension {match[1]} are no multiple of {cluster}",
         (
-            f"a grid of {_next(grid, cluster or 1)} there, whose last programs do nothing; or a cluster that divides "
-            f"{grid}",
+            f"a grid of {next_multiple(grid, cluster or 1)} there, whose last programs do nothing; or a cluster that "
+            f"divides {grid}",
         ),
     )
 
@@ -183,7 +179,7 @@ def _all_threads(match: re.Match[str], block: str) -> Told:
         return Told("", reason=f"{given} is a multiple of {step}, so it does not explain it")
     return Told(
         f"a warpgroup loads and stores with {step} lanes, and {given} elements are no multiple of {step}",
-        (f"blocks of {_next(given, step or 1)} elements or more", "or the Triton backend of pallas_call"),
+        (f"blocks of {next_multiple(given, step or 1)} elements or more", "or the Triton backend of pallas_call"),
     )
 
 
