@@ -156,8 +156,8 @@ class BodyWalk:
 
         return self._guarded(ask)
 
-    def decides(self, load: Access | StartedCopy, program: Place) -> bool:
-        """Whether something undefined that a load reads says whether an effect happens in a program."""
+    def decides(self, load: Access | StartedCopy, program: Place) -> tuple[Answer, Origin | None]:
+        """Whether something undefined that a load reads says whether an effect happens in a program; where it is."""
 
         def ask() -> tuple[Answer, Origin | None]:
             for effect in self.body.effects:
@@ -169,7 +169,7 @@ class BodyWalk:
                         return True, origin
             return False, None
 
-        return bool(self._guarded(ask)[0])
+        return self._guarded(ask)
 
     def holds(self, condition: Term, program: Place) -> Answer:
         """Whether a condition over the grid's names holds of a program."""

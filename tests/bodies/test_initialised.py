@@ -209,8 +209,8 @@ ROWS = ("0 <= prefetch0 <= 8", "prefetch0 is monotone", "prefetch0[0] == 0", "pr
         (lambda: rows(missing=1), ROWS, Verdict.UNKNOWN),
         # what is not there yet goes somewhere else, too
         (lambda: rows(elsewhere=True), ROWS, Verdict.UNKNOWN),
-        # all ranges may be empty
-        (rows, ROWS[:2], Verdict.REFUTED),
+        # all ranges may be empty: refuted for such tables, and right for those of ROWS
+        (rows, ROWS[:2], Verdict.UNKNOWN),
         (rows, ROWS[:3], Verdict.UNKNOWN),
         (rows, (*ROWS[:2], ROWS[3]), Verdict.UNKNOWN),
     ],
@@ -289,3 +289,32 @@ def test_a_sum_that_starts_in_one_block_only(right: Any, wrong: Any, runs: Any, 
     assert worst(found) is Verdict.REFUTED
     (refuted,) = (f for f in found if f.verdict is Verdict.REFUTED)
     assert refuted.counterexample == {"program": (1, 0) if runs is ALWAYS else (1, 1), "element": (0, 0)}
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_what_is_used_under_a_condition_on_a_table_is_refuted_for_those_tables(always: bool) -> None:
+    """The read happens for all tables, and what it read is stored for some."""
+
+    def body(t: Any, x: Any, o: Any, s: Any) -> None:
+        v = s[...]
+
+        o[...] = x[...]
+
+        @pl.when(always or t[0] >= 1)
+        def _() -> None:
+            o[...] = v
+
+    window = pl.BlockSpec((8, 128), lambda i, t: (0, 0))
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(1,),
+        in_specs=[window],
+        out_specs=window,
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+    )
+    copied = pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32), grid_spec=spec)
+    args = (jax.ShapeDtypeStruct((1,), jnp.int32), jax.ShapeDtypeStruct((8, 128), jnp.float32))
+    found = lp.kernels(copied, *args, assume=("0 <= prefetch0 <= 2",), properties=["initialised"])
+    (read,) = (f for f in found.findings if f.subject == "scratch[0]")
+    assert read.verdict is (Verdict.REFUTED if always else Verdict.UNKNOWN)
+    assert read.reason.startswith("the body reads" if always else "refuted if prefetch0 can be 1")

@@ -21,9 +21,9 @@ Limits: The primitives that are modelled: docs/primitives.md. Memory that anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -67,6 +67,7 @@ from layoutproof.pallas.body_fixes import first_of, guarded, longer, where_store
 from layoutproof.pallas.body_memory import (
     Deciding,
     Place,
+    Tables,
     corners,
     entries_needed,
     named,
@@ -328,19 +329,19 @@ def _load(
             origin = replayed(loads, [walk])
             if origin is None:
                 continue
-            if (
-                isinstance(load, Access)
-                and kept
-                and not (walk.decides(load, program) or _matters(kernel, body, load, walk, program))
-            ):
-                return _open(load, NO_REPLAY())
+            shown = _Replay(loads, partial(BodyWalk, kernel, body, unwritten=True, alone=walk.alone), tables)
+            if isinstance(load, Access) and kept:
+                use = _use(kernel, body, load, walk, program, shown)
+                if use is None:
+                    return _open(load, NO_REPLAY())
+                shown = _of_one_run(shown, use)
             if isinstance(load, StartedCopy) and not _handed_out(kernel, load):
                 return _open(load, NOT_ALL())
-            needed = entries_needed(loads, partial(BodyWalk, kernel, body, unwritten=True, alone=walk.alone), tables)
+            needed = entries_needed(shown.ask, shown.walk, shown.tables)
             open_ = unbounded(kernel, claim)
             if open_ and needed:
                 return _open(load, DEPENDS(" and ".join(open_)))
-            return _refuted(kernel, load, origin, walk.alone, deciding, needed)
+            return _refuted(kernel, load, shown.origin() or origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
 
 
@@ -467,11 +468,46 @@ def _stores(body: Body) -> list[Access]:
     ]
 
 
-def _matters(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: Place) -> bool:
-    """Whether some store stores what is made of an unwritten element, replayed at the smallest such point.
+@dataclass(frozen=True)
+class _Replay:
+    """What a walk is asked under some tables; it says where the unwritten element is."""
+
+    ask: Callable[[BodyWalk], tuple[Answer, Origin | None]]
+    walk: Callable[[Tables], BodyWalk]
+    tables: Tables
+
+    def origin(self) -> Origin | None:
+        return replayed(self.ask, [self.walk(self.tables)])
+
+
+def _of_one_run(load: _Replay, use: _Replay) -> _Replay:
+    """The load and the use of what it read under the same tables; the use alone where none of both show the load.
+
+    A use under a condition on a table is one for those tables only.
+    """
+
+    def both(walk: BodyWalk) -> tuple[Answer, Origin | None]:
+        answer, origin = load.ask(walk)
+        return (answer, origin) if answer and replayed(use.ask, [walk]) is not None else (None, None)
+
+    for tables in (load.tables, use.tables):
+        one = _Replay(both, use.walk, tables)
+        if one.origin() is not None:
+            return one
+    return use
+
+
+def _use(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: Place, shown: _Replay) -> _Replay | None:
+    """What shows that something is made of an unwritten element, at the smallest such point; None where nothing does.
 
     program: one in which the load reads such an element; at corners of what it stores, where that point is none.
     """
+
+    def decides(one: BodyWalk) -> tuple[Answer, Origin | None]:
+        return one.decides(load, program)
+
+    if replayed(decides, [walk]) is not None:
+        return replace(shown, ask=decides)
     deciding = Deciding()
     states = States(kernel, body, deciding.proves, deciding.holds, unwritten=True, only=load.spot.number)
     for store in _stores(body):
@@ -489,9 +525,8 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: 
         point: Any = deciding.last.point if claim is not None and not claim.lost and deciding.last is not None else None
         if proved or claim is None or (point is not None and "sizes" in point):
             continue
-        inner = BodyWalk(
-            kernel, body, tables_at(kernel, claim, point), unwritten=True, alone=walk.alone, only=load.spot.number
-        )
+        inner = partial(BodyWalk, kernel, body, unwritten=True, alone=walk.alone, only=load.spot.number)
+        tables = tables_at(kernel, claim, point)
         first = {loop.name: 0 for loop in store.spot.loops}
         tries = [(program, first, element) for element in corners(dims)]
         if point is not None:
@@ -499,9 +534,20 @@ def _matters(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: 
             element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
             tries.insert(0, (tuple(point["program"]), {name: where.get(name, 0) for name in first}, element))
         for one, within, element in tries:
-            if replayed(lambda w, s=store, e=element, i=within, p=one: w.stores(s, p, i, e), [inner]):  # type: ignore[misc]
-                return True
-    return False
+
+            def stores(
+                walk: BodyWalk,
+                store: Access = store,
+                program: Place = one,
+                within: Mapping[str, int] = within,
+                element: Place = element,
+            ) -> tuple[Answer, Origin | None]:
+                return walk.stores(store, program, within, element)
+
+            use = _Replay(stores, inner, tables)
+            if use.origin() is not None:
+                return use
+    return None
 
 
 def _refuted(
