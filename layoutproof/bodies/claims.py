@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.bodies import problems
-from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of
+from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of, short_place
 from layoutproof.bodies.sums import with_sums
 from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced, written
 from layoutproof.bodies.wraps import Bounds, bounds, without
@@ -204,13 +204,9 @@ def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
         first.setdefault(at, what)
     if not first:
         return []
-    parts = [problems.SAID_AT(what, _short(at)) if at else what for at, what in first.items()]
+    parts = [problems.SAID_AT(what, short_place(at)) if at else what for at, what in first.items()]
     said = parts[0] if len(parts) == 1 else " and ".join(parts)
     return [Obligation(kernel.name, undecided(problems.NOT_MODELLED(said)), source=next(iter(first)))]
-
-
-def _short(source: str) -> str:
-    return source.rpartition("/")[2]
 
 
 class TablePoint:

@@ -45,6 +45,7 @@ from layoutproof.bodies.effects import (
     Wait,
     adds_to,
     is_remote,
+    short_place,
 )
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
@@ -752,7 +753,7 @@ class _DeviceTrace(Run):
         for effect in nest.effects:
             name = effect.view.reference.name if isinstance(effect, Access) else ""
             if not isinstance(effect, Access) or array_of(self.kernel, name) in self.copied:
-                raise Unsupported(problems.TRIP_COUNT_AT(nest.loop.source))
+                raise Unsupported(problems.TRIP_COUNT_AT(short_place(nest.loop.source)))
 
     # parts of events
 

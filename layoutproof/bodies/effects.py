@@ -414,6 +414,15 @@ class Carried:
     final: bool = False
 
 
+def short_place(source: str) -> str:
+    """`file:line` without folders: where a reason speaks of a line, it is the same in every checkout.
+
+    >>> short_place("/home/me/kernels/gmm.py:40")
+    'gmm.py:40'
+    """
+    return source.rpartition("/")[2]
+
+
 def is_remote(effect: Effect) -> bool:
     """Whether an effect is also one on another device or core."""
     return isinstance(effect, StartedCopy | Signal) and effect.device is not None

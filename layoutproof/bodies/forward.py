@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from layoutproof.bodies import problems
-from layoutproof.bodies.effects import Body, Effect, Handed, Loop
+from layoutproof.bodies.effects import Body, Effect, Handed, Loop, short_place
 from layoutproof.bodies.symbolic import Number, Symbolic, named
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
@@ -203,7 +203,7 @@ class Run(ABC):
 
     def _open(self, nest: Nest, count: str = "") -> None:
         """A loop of which it is not known how often it runs."""
-        raise Unsupported(problems.TRIP_COUNT_OF(nest.loop.source, count))
+        raise Unsupported(problems.TRIP_COUNT_OF(short_place(nest.loop.source), count))
 
     def values(self, terms: Sequence[Term], here: Here) -> list[Any]:
         """The values of terms."""
