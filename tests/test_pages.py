@@ -157,3 +157,17 @@ def test_an_error_is_no_result(tmp_path: Path) -> None:
     right = shown.replace("check a.yaml", "explain injective")
     assert [failed(said, 0) for said in consoles(right + f"<!-- exit: 2 -->\n{right}")] == [False, True]
     assert wrong(right.replace("explain injective", "check a.yaml") + file, tmp_path)[0].endswith("stands below it")
+
+
+OF_A_MACHINE = re.compile(r"(?<![\w.~/-])/(?:home|root|work|Users)/\w")
+"""A folder of the machine on which something was made."""
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
+    assert [line for line in (ROOT / page).read_text("utf-8").splitlines() if OF_A_MACHINE.search(line)] == []
+
+
+def test_the_check_of_folders_can_fail() -> None:
+    assert OF_A_MACHINE.search("the loop at /work/kernels/gmm.py:3")
+    assert not OF_A_MACHINE.search("https://example.com/work/kernels, tests/home/x and ~/work/x")
