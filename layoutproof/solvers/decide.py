@@ -80,16 +80,17 @@ def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = Fal
     try:
         decision, steps = _answered(asked)
     except _NotKept as other:
-        decision = other.answer
-    else:
-        if asked.asks:
-            if steps > before:
-                # where the budget ends, only the engines themselves say
-                return anew()
-            if decision.point is not None:
-                _replay(claim, decision.point, decision.by, effort)
-            spend(steps - (before - (left() or 0)))
+        decision, steps = other.answer, 0
     assert isinstance(decision, Decision)
+    if not asked.asks:
+        return decision
+    if steps > before:
+        # where the budget ends, only the engines themselves say
+        return anew()
+    if decision.point is not None:
+        _replay(claim, decision.point, decision.by, effort)
+    # the replay is one of these steps
+    spend(steps - (before - (left() or 0)))
     return decision
 
 
