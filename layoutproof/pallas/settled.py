@@ -115,10 +115,11 @@ def _sizes_beside(
     everything: Mapping[str, Table],
     tries: _AssumptionTries,
 ) -> dict[int, dict[str, int]]:
-    """Sizes of the running program that settle questions once the advised tables are assumed; those are said in `needs`.
+    """Sizes of the running program that settle questions once the advised tables are assumed, which `needs` then says.
 
-    `t[starts[g]]` ends where `starts` does and where `t` does: neither a bound on the grid nor one on `starts` proves
-    it alone. decide: all questions that decide a verdict and may rest on sizes. One program alone is no advice, as a table of zeros is none. Bounds that refute something are none, either.
+    Neither a bound on the grid proves `t[first[0] + g]` in bounds, nor one on `first`: both together do. One program
+    alone is no advice, as a table of zeros is none; nor are bounds that refute one of `decide`, the questions that
+    decide the verdict and may rest on sizes.
     """
     if tries.exact:
         return {}
@@ -404,10 +405,12 @@ def _refutes(
 ) -> bool:
     """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice.
 
-    more: tables that are advised beside; where there are none, questions that read tables are not asked.
+    more: tables that are advised beside; where there are none, questions that read tables are not asked. A violation
+    that certain entries of them have is "refuted if", which no verdict rests on.
     """
     answers = (tries.ask(one, more, sizes) for one in asked if more or not one.tables)
-    return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
+    refuted = (said for said in answers if said is not None and said.verdict is Verdict.REFUTED)
+    return any(not (more and tables_needed(tries.assumed(more), said)) for said in refuted)
 
 
 def _exactly(

@@ -133,7 +133,7 @@ ENTRIES, MODES = 6, 2
 def listed(
     first: jax.Array, modes: jax.Array, table: jax.Array, count: jax.Array, past: int = 0, interpret: bool = False
 ) -> jax.Array:
-    """Block g holds the entry `first + g + past` of a table, times a factor of a list that `first` chooses from, too."""
+    """Block g holds the entry `first + g + past` of a table, times a factor that `first` chooses, too."""
     from jax.experimental.pallas import tpu as pltpu
 
     def body(first: jax.Array, modes: jax.Array, table: jax.Array, o_ref: jax.Array) -> None:
@@ -163,7 +163,7 @@ def judged_list(past: int, where: str = "", assume: str = "") -> lp.Kernels:
 
 @pytest.mark.parametrize(("past", "most"), [(0, 5), (1, 4)])
 def test_a_table_and_the_size_that_it_leaves_room_for_are_advised_at_once(past: int, most: int) -> None:
-    """No bound on the grid proves `table[first[0] + g]` while `first` is free, and none on `first` while the grid is."""
+    """No bound on the grid proves `table[first[0] + g]` while `first` is free, and the other way round."""
     found = judged_list(past)
     assert found.exit_code == 3
     advised = {(f.needs, f.where) for f in found.findings if f.subject == "prefetch2"}
