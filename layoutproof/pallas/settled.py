@@ -72,7 +72,7 @@ def settled(
     alone = {one.position: _sizes(one, found[one.position], tries) for one in asked if one.sized}
     tries.sizes = {name: most[-1] for name, most in _bounds(alone.values()).items()}
     decide = [one for one in asked if one.sized and found[one.position].severity == "error"]
-    if tries.sizes and _refutes(decide, tries):
+    if tries.sizes and _refutes(decide, {}, tries.sizes, tries):
         alone = _exactly(decide, alone, tries)
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
     asked = [one for one in asked if one.position not in needs]
@@ -89,6 +89,8 @@ def settled(
                 needs[one.position] = more
                 everything |= {name: table for name, table in joint.items() if table is not None}
                 break
+    of_before = dict.fromkeys(needs, tries.sizes)
+    alone |= _sizes_beside(asked, decide, found, needs, everything, tries)
     tries.left += len(needs)
     # the advice is one set: each question is asked again under all of it
     needs = {position: more for position, more in needs.items() if _holds_under(open_, position, everything, tries)}
@@ -96,12 +98,53 @@ def settled(
     said, by_schema = _by_schemas(kernel, found, open_, needs, everything, tries)
     answers: dict[int, Finding] = {}
     for one in open_:
-        finding, sizes = found[one.position], alone.get(one.position) or (tries.sizes if one.sized else {})
+        finding, of_all = found[one.position], of_before.get(one.position, tries.sizes)
+        sizes = alone.get(one.position) or (of_all if one.sized else {})
         if not (strict_tables and _within(kernel, one, finding)):
             schemas = said if one.position in by_schema else ()
             answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact, schemas)
             answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _sizes_beside(
+    asked: Sequence[OpenQuestion],
+    decide: Sequence[OpenQuestion],
+    found: Sequence[Finding],
+    needs: dict[int, dict[str, Table]],
+    everything: Mapping[str, Table],
+    tries: _AssumptionTries,
+) -> dict[int, dict[str, int]]:
+    """Sizes of the running program that settle questions once the advised tables are assumed, which `needs` then says.
+
+    Neither a bound on the grid proves `t[first[0] + g]` in bounds, nor one on `first`: both together do. One program
+    alone is no advice, as a table of zeros is none; nor are bounds that refute one of `decide`, the questions that
+    decide the verdict and may rest on sizes.
+    """
+    if tries.exact:
+        return {}
+    left = [one for one in asked if one.sized and one.position not in needs and one.tables]
+    least = dict(tries.sizes)
+    for one in left:
+        if found[one.position].question in AT_PLACES and not _proved_beside(one, everything, least, tries):
+            sizes = _sizes(one, tries.ask(one, everything, least), tries, everything, least)
+            least |= sizes if all(most > 1 for most in sizes.values()) else {}
+    if least == tries.sizes or _refutes(decide, everything, least, tries):
+        return {}
+    tries.under(least)
+    now = [one for one in left if tries.proved(one, everything)]
+    needs |= {one.position: {t.name: everything[t.name] for t in one.tables} for one in now}
+    return {one.position: least for one in now}
+
+
+def _proved_beside(
+    one: OpenQuestion, everything: Mapping[str, Table], sizes: Mapping[str, int], tries: _AssumptionTries
+) -> bool:
+    """Whether a question is proved under these tables and bounds, the bounds found so far for others."""
+    if not sizes:
+        return False
+    answer = tries.ask(one, everything, sizes)
+    return answer is not None and answer.verdict is Verdict.PROVED
 
 
 def _without_needless(
@@ -293,6 +336,11 @@ class _AssumptionTries:
             self._known[key] = found
         return self._known[key]
 
+    def under(self, sizes: Mapping[str, int]) -> None:
+        """Ask under other bounds from now on: what was proved under weaker ones still is, what was not may be."""
+        self._known = {key: True for key, held in self._known.items() if held}
+        self.sizes = sizes
+
     def ask(self, one: OpenQuestion, more: Mapping[str, Table], sizes: Mapping[str, int]) -> Finding | None:
         """The answer for such tables and sizes; None where no more may be asked."""
         if self.left <= 0 or spent():
@@ -314,14 +362,21 @@ def _own(kernel: Kernel) -> dict[str, Table]:
     return {table.name: table for table in every_table(kernel)}
 
 
-def _sizes(one: OpenQuestion, finding: Finding, tries: _AssumptionTries) -> dict[str, int]:
+def _sizes(
+    one: OpenQuestion,
+    finding: Finding | None,
+    tries: _AssumptionTries,
+    more: Mapping[str, Table] | None = None,
+    least: Mapping[str, int] | None = None,
+) -> dict[str, int]:
     """How large sizes of the running program may be for a question to be proved: just below what refutes it.
 
-    {} where that is not known, or would be no advice: a few programs cannot violate it.
+    {} where that is not known, or would be no advice: a few programs cannot violate it. more: tables that are assumed
+    beside.  least: bounds that are.
     """
-    if one.tables and finding.question not in AT_PLACES:
+    if finding is None or (one.tables and finding.question not in AT_PLACES):
         return {}
-    bounds: dict[str, int] = {}
+    bounds: dict[str, int] = dict(least or {})
     seen: Finding | None = finding
     for _ in range(2 * len(tries.kernel.runtime)):
         point: Any = {} if seen is None else seen.counterexample or {}
@@ -330,7 +385,7 @@ def _sizes(one: OpenQuestion, finding: Finding, tries: _AssumptionTries) -> dict
         if not over:
             return {}
         bounds[over[0]] = sizes[over[0]] - 1
-        seen = tries.ask(one, {}, bounds)
+        seen = tries.ask(one, more or {}, bounds)
         if seen is not None and seen.verdict is Verdict.PROVED:
             return bounds
     return {}
@@ -345,10 +400,17 @@ def _bounds(all_: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
     return {name: sorted(most, reverse=True) for name, most in found.items()}
 
 
-def _refutes(asked: Sequence[OpenQuestion], tries: _AssumptionTries) -> bool:
-    """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice."""
-    answers = (tries.ask(one, {}, tries.sizes) for one in asked if not one.tables)
-    return any(said is not None and said.verdict is Verdict.REFUTED for said in answers)
+def _refutes(
+    asked: Sequence[OpenQuestion], more: Mapping[str, Table], sizes: Mapping[str, int], tries: _AssumptionTries
+) -> bool:
+    """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice.
+
+    more: tables that are advised beside; where there are none, questions that read tables are not asked. A violation
+    that certain entries of them have is "refuted if", which no verdict rests on.
+    """
+    answers = (tries.ask(one, more, sizes) for one in asked if more or not one.tables)
+    refuted = (said for said in answers if said is not None and said.verdict is Verdict.REFUTED)
+    return any(not (more and tables_needed(tries.assumed(more), said)) for said in refuted)
 
 
 def _exactly(

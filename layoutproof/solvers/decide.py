@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from types import ModuleType
 from typing import NamedTuple
 
@@ -69,8 +69,33 @@ class Decision(NamedTuple):
 def decide(claim: Claim, engines: tuple[str, ...] = ENGINES, confirm: bool = False, effort: float = 1) -> Decision:
     """Ask the engines in turn until one decides, or two where `confirm`.
 
+    A violation that was found before is replayed, and not searched for again.
     Raises InternalError where two engines disagree, and where one is wrong and no other decides.
     """
+    anew = partial(_decided, claim, engines, confirm, effort)
+    asked = _Question("+".join(engines), f"decide {confirm}", effort, claim.key, claim.where, claim.symbols, [anew])
+    before = left()
+    if not claim.key or before is None or spent():
+        return anew()
+    try:
+        decision, steps = _answered(asked)
+    except _NotKept as other:
+        decision, steps = other.answer, 0
+    assert isinstance(decision, Decision)
+    if not asked.asks:
+        return decision
+    if steps > before:
+        # where the budget ends, only the engines themselves say
+        return anew()
+    if decision.point is not None:
+        _replay(claim, decision.point, decision.by, effort)
+    # the replay is one of these steps
+    spend(steps - (before - (left() or 0)))
+    return decision
+
+
+def _decided(claim: Claim, engines: tuple[str, ...], confirm: bool, effort: float) -> Decision:
+    """As `decide`, by the engines."""
     if claim.implied_by is not None and engines == ENGINES and not confirm and _proved_easily(claim, effort):
         return Decision(None, "digits", "")
     if spent():
@@ -210,10 +235,10 @@ def candidate_holds(claim: Claim) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _EngineQuestion:
-    """A question to an engine, equal to another one about the same points and violation.
+class _Question:
+    """A question to an engine, or to several, equal to another one about the same points and violation.
 
-    claims: the claim, taken out by who answers: what is kept of a question does not hold it.
+    asks: asks it of a claim, taken out by who answers: what is kept of a question does not hold the claim.
     """
 
     name: str
@@ -222,47 +247,52 @@ class _EngineQuestion:
     key: str
     where: Term | None
     symbols: tuple[str, ...]
-    claims: list[Claim] = field(compare=False)
+    asks: list[Callable[[], object]] = field(compare=False)
 
 
 class _NotKept(Exception):
-    """An answer for which there were not steps enough, `held`: where there are more, it may be another one."""
+    """An answer that is not kept: there were not steps enough, and where there are more it may be another one; or it
+    has words, which speak of this claim's names."""
 
-    def __init__(self, held: bool | None) -> None:
+    def __init__(self, answer: object) -> None:
         super().__init__()
-        self.held = held
+        self.answer = answer
 
 
-def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | None:
-    """Whether an engine proves a claim; None where it does not know.
+@lru_cache(maxsize=4096)
+def _answered(asked: _Question) -> tuple[object, int]:
+    """The answer to a question, and the steps that it took. Raises _NotKept.
 
     A claim that was asked before is not asked again. It takes the same steps: a verdict does not depend on what else
     was asked.
     """
+    before = left()
+    answer = asked.asks.pop()()
+    after = left()
+    words = isinstance(answer, Decision) and (answer.reason or answer.broken)
+    if before is None or after is None or spent() or words:
+        raise _NotKept(answer)
+    return answer, before - after
+
+
+def _proved_by(name: str, function: str, claim: Claim, share: float) -> bool | None:
+    """Whether an engine proves a claim; None where it does not know."""
+    anew = partial(_proved_anew, name, function, claim, share)
     if not claim.key or left() is None or spent():
-        return _proved_anew(name, function, claim, share)
-    asked = _EngineQuestion(name, function, share, claim.key, claim.where, claim.symbols, [claim])
+        return anew()
+    asked = _Question(name, function, share, claim.key, claim.where, claim.symbols, [anew])
     try:
         held, steps = _answered(asked)
     except _NotKept as short:
-        return short.held
-    if asked.claims:
-        try:
-            spend(steps)
-        except BudgetExceeded:
-            return None
+        held = short.answer
+    else:
+        if asked.asks:
+            try:
+                spend(steps)
+            except BudgetExceeded:
+                return None
+    assert held is None or isinstance(held, bool)
     return held
-
-
-@lru_cache(maxsize=4096)
-def _answered(asked: _EngineQuestion) -> tuple[bool | None, int]:
-    """Whether an engine proves a claim, and the steps that it took. Raises _NotKept where there were too few."""
-    before = left()
-    held = _proved_anew(asked.name, asked.function, asked.claims.pop(), asked.share)
-    after = left()
-    if before is None or after is None or spent():
-        raise _NotKept(held)
-    return held, before - after
 
 
 def _proved_anew(name: str, function: str, claim: Claim, share: float) -> bool | None:

@@ -125,3 +125,64 @@ def test_a_place_that_is_written_in_32_bits_is_read_where_its_table_is_known() -
         copied_by_list, *args, properties="body_in_bounds", where="grid0 <= 8", assume="0 <= prefetch0 < 32"
     )
     assert given.exit_code == 0, str(given)
+
+
+ENTRIES, MODES = 6, 2
+
+
+def listed(
+    first: jax.Array, modes: jax.Array, table: jax.Array, count: jax.Array, past: int = 0, interpret: bool = False
+) -> jax.Array:
+    """Block g holds the entry `first + g + past` of a table, times a factor that `first` chooses, too."""
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(first: jax.Array, modes: jax.Array, table: jax.Array, o_ref: jax.Array) -> None:
+        entry = table[first[0] + pl.program_id(0) + past] * modes[first[0]]
+        o_ref[...] = jnp.full(o_ref.shape, entry, jnp.int32)
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=3, grid=(count,), in_specs=[], out_specs=pl.BlockSpec((8, 128), lambda g, *_: (g, 0))
+        ),
+        out_shape=jax.ShapeDtypeStruct((8 * 8, 128), jnp.int32),
+        interpret=interpret,
+    )(first, modes, table)
+
+
+def judged_list(past: int, where: str = "", assume: str = "") -> lp.Kernels:
+    args = [jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((1,), (MODES,), (ENTRIES,), ())]
+    return lp.kernels(
+        lambda *a: listed(*a, past=past),
+        *args,
+        properties="body_in_bounds",
+        where=where or (),
+        assume=assume or (),
+    )
+
+
+@pytest.mark.parametrize(("past", "most"), [(0, 5), (1, 4)])
+def test_a_table_and_the_size_that_it_leaves_room_for_are_advised_at_once(past: int, most: int) -> None:
+    """No bound on the grid proves `table[first[0] + g]` while `first` is free, and the other way round."""
+    found = judged_list(past)
+    assert found.exit_code == 3
+    advised = {(f.needs, f.where) for f in found.findings if f.subject == "prefetch2"}
+    assert advised == {((f"0 <= prefetch0 < {MODES}",), f"grid0 <= {most}")}
+    assert judged_list(past, f"grid0 <= {most}", f"0 <= prefetch0 < {MODES}").exit_code == 0
+
+
+@pytest.mark.parametrize(("past", "most"), [(0, 5), (1, 4)])
+def test_one_program_more_reads_beyond_the_table(past: int, most: int) -> None:
+    found = judged_list(past, f"grid0 <= {most + 1}", f"0 <= prefetch0 < {MODES}")
+    assert found.exit_code == 3
+    assert "refuted if prefetch0 can be 1" in str(found)
+    given = (jnp.ones(1, jnp.int32), jnp.ones(MODES, jnp.int32), jnp.arange(ENTRIES, dtype=jnp.int32))
+    for programs, inside in ((most, True), (most + 1, False)):
+        read = np.asarray(listed(*given, jnp.int32(programs), past, interpret=True))[: 8 * programs : 8, 0]
+        # the interpreter keeps a place beyond the end at the last entry
+        assert (list(read) == [1 + g + past for g in range(programs)]) is inside
+
+
+def test_a_size_that_only_one_program_meets_is_no_advice() -> None:
+    """Where `first` may be as large as the table has entries but one, room is left for a program."""
+    assert not {f.where for f in judged_list(ENTRIES - MODES).findings if f.subject == "prefetch2"} - {""}

@@ -359,6 +359,33 @@ def test_a_claim_with_a_key_is_asked_once_and_takes_the_same_steps_again(say: An
     assert len(asked) == 10
 
 
+def test_a_claim_with_a_key_is_decided_once_and_its_violation_replayed(say: Any) -> None:
+    """In the same steps; what has words, or is asked without a budget, is asked again."""
+    answers: dict[str, Answer] = {"isl.decide": FIRST}
+    asked = say(answers)
+    known = replace(OVERLAP, key="a claim that is decided once")
+    left, counts = [], []
+    for claim in (known, replace(known), replace(known, key="another that is decided")):
+        with budget(1000) as mine:
+            assert decide(claim) == Decision(FIRST, "isl", "")
+            left.append(mine.left)
+            counts.append(len(asked))
+    assert left[0] == left[1] == left[2]
+    assert counts == [counts[0], counts[0], 2 * counts[0]]
+    # what is kept is not believed: a claim of the same key that holds there is our bug, and no refutation
+    other = replace(injective(mapping((9,), lambda _, i: i, (9,))), key=known.key)
+    with budget(1000), pytest.raises(InternalError):
+        decide(other)
+    decide(known)
+    assert len(asked) > 2 * counts[0]
+    answers.clear()
+    for _ in range(2):
+        before = len(asked)
+        with budget(1000):
+            assert decide(replace(OVERLAP, key="a claim that is open")).reason
+        assert len(asked) > before
+
+
 def test_steps_that_are_not_there_are_not_saved(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that took 300 steps is none where 100 are left; one for want of steps is not kept."""
 

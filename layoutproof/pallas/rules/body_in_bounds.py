@@ -52,7 +52,7 @@ from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.message import Message, Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.core.term import ONE, ZERO, Term, reads
+from layoutproof.core.term import ONE, ZERO, Amount, Term, reads
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
@@ -129,18 +129,10 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
-    groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
-    accesses = 0
-    for effect in body.effects:
-        for place, cuts in _cuts(kernel, effect):
-            accesses += 1
-            for outside, one in cuts:
-                path = tuple(map(id, one.spot.path))
-                key = (one.spot.source, one.view.reference.name, one.what, place, path, one.spot.loops)
-                groups.setdefault(key, {}).setdefault(outside, one)
+    groups, accesses = _groups(body, _meshes(kernel))
     found: list[Due] = [
         partial(_inside, kernel, body, many[k : k + MOST_PIECES])
-        for many in ([*pieces.items()] for pieces in groups.values())
+        for many in groups
         for k in range(0, len(many), MOST_PIECES)
     ]
     if accesses or body.effects:
@@ -154,7 +146,31 @@ def unasked(kernel: Kernel) -> Settled:
     return undecided("the body is not known" if kernel.body is None else "the body reads and writes nothing")
 
 
-def _cuts(kernel: Kernel, effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
+_Axes = tuple[tuple[str, Amount], ...]
+"""Axes of a mesh, each with its extent."""
+
+
+def _meshes(kernel: Kernel) -> tuple[_Axes, _Axes]:
+    """The axes along which cores are, and those of devices."""
+    return tuple(zip(kernel.grid_names, kernel.grid, strict=True)), kernel.axes
+
+
+@lru_cache(maxsize=4)
+def _groups(body: Body, meshes: tuple[_Axes, _Axes]) -> tuple[list[list[tuple[Term, AskedCut]]], int]:
+    """The slices that are one question each, and how many accesses there are: the same whatever tables hold."""
+    groups: dict[tuple[Any, ...], dict[Term, AskedCut]] = {}
+    accesses = 0
+    for effect in body.effects:
+        for place, cuts in _cuts(meshes, effect):
+            accesses += 1
+            for outside, one in cuts:
+                path = tuple(map(id, one.spot.path))
+                key = (one.spot.source, one.view.reference.name, one.what, place, path, one.spot.loops)
+                groups.setdefault(key, {}).setdefault(outside, one)
+    return [[*pieces.items()] for pieces in groups.values()], accesses
+
+
+def _cuts(meshes: tuple[_Axes, _Axes], effect: Effect) -> Iterator[tuple[int, list[tuple[Term, AskedCut]]]]:
     """The slices of an effect, of each the number in its view and where it may leave what it cuts."""
     for view, what in _views(effect):
         for place, step in enumerate((*_cut(effect, view), *_picked(view))):
@@ -173,16 +189,16 @@ def _cuts(kernel: Kernel, effect: Effect) -> Iterator[tuple[int, list[tuple[Term
         view, what = (effect.semaphore, "signals") if isinstance(effect, Signal) else (effect.target, "copies into")
         cuts = [
             AskedCut(effect.spot, view, what, k, Slice(at, ONE, single=True), extent, False, mesh)
-            for k, (mesh, at, extent) in enumerate(_places(kernel, effect.device))
+            for k, (mesh, at, extent) in enumerate(_places(meshes, effect.device))
         ]
         asked_of = [(_outside(one.cut, one.extent), one) for one in cuts]
         yield DEVICE, [(outside, one) for outside, one in asked_of if outside is not FALSE]
 
 
-def _places(kernel: Kernel, device: Device) -> Iterator[tuple[str, Term, int]]:
+def _places(meshes: tuple[_Axes, _Axes], device: Device) -> Iterator[tuple[str, Term, int]]:
     """Where a device is, as the body says it: along what, in words, the place, and how many there are."""
-    along = zip(kernel.grid_names, kernel.grid, strict=True) if device.core else kernel.axes
-    extents = {axis: extent for axis, extent in along if type(extent) is int}
+    cores, devices = meshes
+    extents = {axis: extent for axis, extent in (cores if device.core else devices) if type(extent) is int}
     for axis, at in device.places:
         if axis in extents:
             yield f"axis {axis}", at, extents[axis]
@@ -379,8 +395,9 @@ def _leaving_in_runs(kernel: Kernel, body: Body, after_another: bool) -> frozens
 
     All questions about a body look at the same runs, and most of them find nothing.
     """
+    meshes = _meshes(kernel)
     asked_of = {
-        effect.spot.number: [one for _, cuts in _cuts(kernel, effect) for _, one in cuts] for effect in body.effects
+        effect.spot.number: [one for _, cuts in _cuts(meshes, effect) for _, one in cuts] for effect in body.effects
     }
     leaving: set[int] = set()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import gcd
 from typing import Any
 
@@ -28,7 +29,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
-from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.kernel.obligation import Due, Obligation, by_rule, undecided
 from layoutproof.pallas.rules.body_in_bounds import MOST_PIECES, about
 
 GIVEN = Template("pallas.multiple_of_given", "what pl.multiple_of(.., {by}) is given")
@@ -42,7 +43,7 @@ BODY = True
 SETTLED_BY = "write the number as a product with the multiple, or drop pl.multiple_of"
 
 
-def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
+def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per line with promises about numbers; one that holds where there is none.
 
     The copies of an unrolled loop are one question: a violation is one of any copy.
@@ -54,8 +55,8 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     for number, by, spot in body.multiples:
         key = (spot.source or id(spot), by, spot.path, spot.loops)
         lines.setdefault(key, []).append((number, spot))
-    found = [
-        _divisible(kernel, body, members[k : k + MOST_PIECES], by)
+    found: list[Due] = [
+        partial(_divisible, kernel, body, members[k : k + MOST_PIECES], by)
         for (_, by, *_), members in lines.items()
         for k in range(0, len(members), MOST_PIECES)
     ]
