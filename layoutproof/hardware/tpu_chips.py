@@ -75,6 +75,9 @@ class Chip:
         same simulation: a scratch of 512 more registers, to which each program adds, takes 512 cycles more on v5e and
         v5p, 214 on v6e and 145 on 7x (libtpu 0.0.52, 2026-11-26).
 
+    link_bandwidth: bytes a second that one link between chips carries in each direction, 0 = not known. Where a source
+        gives a chip's bandwidth in both directions, it is that by twice its links: 4 in a plane, 6 in space.
+
     sparse: its SparseCores, None = it has none that Pallas uses.
 
     `_SOURCES` says for each of them where it comes from.
@@ -102,6 +105,7 @@ class Chip:
     fp8: int = 0
     multiplies: int = 0
     stores: int = 0
+    link_bandwidth: int = 0
     sparse: SparseCore | None = None
 
     def peak(self, bits: int, floating: bool = True) -> int:
@@ -134,6 +138,7 @@ _TABLE = (
     Chip(
         name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", devices=2, cores=2,
         hbm=15613 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
+        link_bandwidth=50 * _GIGA,
     ),
     Chip(
         name="v4lite", aliases=("v4i",), kind="TPU v4 lite", topology="v4 lite:1x1", large_tiles=_PACKED,
@@ -142,24 +147,24 @@ _TABLE = (
     Chip(
         name="v5e", aliases=("v5lite",), nicknames=("v5litepod",), kind="TPU v5 lite", topology="v5e:1x1",
         hbm=16124 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
-        multiplies=4 * 128 * 128, stores=1,
+        multiplies=4 * 128 * 128, stores=1, link_bandwidth=50 * _GIGA,
     ),
     Chip(
         name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
         hbm=98022 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
-        multiplies=4 * 128 * 128, stores=1, sparse=SparseCore(4, 16, 8, 8 * MIB - 4),
+        multiplies=4 * 128 * 128, stores=1, link_bandwidth=100 * _GIGA, sparse=SparseCore(4, 16, 8, 8 * MIB - 4),
     ),
     Chip(
         name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
         hbm=31990 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
         bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA, multiplies=4 * 256 * 256,
-        stores=2, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
+        stores=2, link_bandwidth=100 * _GIGA, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1", devices=2,
         hbm=97010 * MIB, vmem=65472 * KIB, vmem_scoped=32 * MIB, fetches=True,
         bandwidth=3700 * _GIGA, bf16=1155 * _TERA, fp8=2300 * _TERA, multiplies=4 * 256 * 256,
-        stores=3, sparse=SparseCore(2, 16, 16, 8 * MIB - 4),
+        stores=3, link_bandwidth=100 * _GIGA, sparse=SparseCore(2, 16, 16, 8 * MIB - 4),
     ),
 )  # fmt: skip
 
@@ -179,6 +184,11 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "vmem_begin": ("libtpu 0.0.52", "a window behind a scratch of f32[1,128], against one alone"),
         "fetches": ("libtpu 0.0.52", "inputs of 64 KiB to 64 MiB of a call by itself, that its result stays in HBM"),
         "multiplies": ("libtpu 0.0.52", "published for v5e and v5p; cycles of a matmul of 4096^3 in its simulation"),
+        "link_bandwidth": (
+            "published",
+            "Cloud TPU's pages of v5e, v5p, v6e and 7x: 400, 1200, 800 and 1200 GB/s of a chip in both directions; of "
+            "v4 Jouppi and others, TPU v4, ISCA 2023, table 4: six links of 50 GB/s",
+        ),
         "stores": ("libtpu 0.0.52", "cycles of a kernel that adds to a scratch, in its simulation"),
         "sparse": ("libtpu 0.0.52", "scratch of a kernel to 4 KiB, and the bound that it names; counts of tpu_info.py"),
         **dict.fromkeys(("smem", "bandwidth", "bf16", "int8", "fp8"), _TPU_INFO),

@@ -560,27 +560,30 @@ def _flops(of: _ProgramQuestion) -> Finding:
 def _step_time_bound(of: _ProgramQuestion) -> Finding:
     """A step takes at least so long, by what it computes and moves, and that is within a bound.
 
-    The least time is the largest of two: flops of products at the matrix unit's rate, and bytes of elements that it
-    reads and writes at the rate of HBM. Refuted where even that is too long, with the term that binds; proved where no
-    term can be longer. Options: `at_most`, a time such as 20 ms.
+    The least time is the largest of several: flops of products at the matrix unit's rate, bytes of elements that it
+    reads and writes at the rate of HBM, and what its collectives send between chips at the rate of all links along the
+    directions of the torus that a group of devices spans. Refuted where even that is too long, with the term that
+    binds; proved where no term can be longer. Options: `at_most`, a time such as 20 ms.
     Example: `- {step_time_bound: step, at_most: 20 ms}`.
     Incident: none is known to us.
-    Limits: A bound and no promise of speed: a step that keeps it may take any time longer. The interconnect, vector
-    units, latencies and waits are not in it.
+    Limits: A bound and no promise of speed: a step that keeps it may take any time longer. Vector units, latencies
+    and waits are not in it; nor is the interconnect of a record that does not say where its devices are.
     """
     record, limit = of.record, duration(of.options["at_most"])
     if record.work is None:
         return of.unknown("the record says nothing of the program's work")
     if record.made.target in ("", "cpu"):
         return of.unknown("no chip is named, whose rates would be known")
-    found = step_time(record.work, record.made.target)
+    found = step_time(record, record.work)
     bound, least = found.bound, found.terms[MATRIX].least
     figures: dict[str, object] = {"least_ps": bound.least, "most_ps": bound.most, "binds": found.binds}
     figures |= {f"{name.replace(' ', '_')}_ps": term.least for name, term in found.terms.items()}
     if bound.least:
         # flops at their own rate, of the time that the step takes at least
         figures["mfu_at_best"] = f"{100 * least // bound.least} %"
-    scope = f"a lower bound by the rates of {found.chip}, and no promise of speed; the interconnect is not in it"
+    scope = "; ".join(
+        filter(None, (f"a lower bound by the rates of {found.chip}, no promise of speed", found.left_out))
+    )
     if bound.least > limit:
         over = f"at least {seconds(bound.least)} on {found.chip}, {seconds(bound.least - limit)} more than"
         reason = f"a step takes {over} {of.options['at_most']}: {found.words()}"

@@ -201,6 +201,7 @@ def made_of(
         mesh=dict(asked.mesh),
         lowered=said["lowered"],
         command=asked.command(),
+        chips=tuple(map(tuple, said["chips"])),
     )
     lines = said["text"].splitlines(keepends=True)
     try:

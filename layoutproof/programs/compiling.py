@@ -218,8 +218,17 @@ def compiled(made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable
         "cost": cost,
         "shardings": shardings,
         "specs": _specs(made),
+        "chips": _chips(made),
         "results": list(results),
     }
+
+
+def _chips(made: JaxCompiled) -> list[list[int]]:
+    """The coordinates of each device's chip, devices as the program numbers them; [] for a device without any."""
+    with contextlib.suppress(Exception):
+        leaves = need_jax().tree_util.tree_leaves((made.input_shardings, made.output_shardings))
+        return [list(map(int, device.coords)) for device in leaves[0]._device_assignment]
+    return []
 
 
 def _specs(made: JaxCompiled) -> dict[str, list[str]]:

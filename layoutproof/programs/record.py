@@ -279,7 +279,8 @@ class Provenance:
 
     target, topology: as asked for, "v5e" and "2x2".  compiler: name and version.  jax: its version.  flags: the
     compiler's options.  mesh: axis -> size, in the order of the devices.  lowered: digest of the program before it was
-    compiled, without the places in its source.  command: makes this record again.
+    compiled, without the places in its source.  command: makes this record again.  chips: the coordinates of each
+    device's chip in the slice, devices in the order in which the program numbers them; () where they are not known.
     """
 
     function: str = ""
@@ -291,6 +292,7 @@ class Provenance:
     mesh: Mapping[str, int] = field(default_factory=dict)
     lowered: str = ""
     command: str = ""
+    chips: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The least time that a step of a compiled program takes on a chip, by what it has to compute and to move.
 
 Source of the form: Williams, Waterman and Patterson, "Roofline", CACM 52(4), 2009. The rates are those of the chip
-table (`hardware.tpu_chips`), the amounts those of the record. It is a bound and no forecast: vector units, the
-interconnect, latencies and waits are not in it, and no program reaches every rate.
+table (`hardware.tpu_chips`), the amounts those of the record; `interconnect` says what goes over the links between
+chips. It is a bound and no forecast: vector units, latencies and waits are not in it, and no program reaches every
+rate.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from layoutproof.core.counted import Counted
 from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS, Chip, generation
-from layoutproof.programs.record import ProgramWork
+from layoutproof.programs.interconnect import exchanged
+from layoutproof.programs.record import ProgramWork, Record
 
 PICO = 10**12
 """Picoseconds in a second: times are whole numbers of them, rounded down."""
@@ -27,12 +29,13 @@ class StepTime:
     """A lower bound of a step's time on one device.
 
     chip: the generation.  terms: what is bound by a rate -> picoseconds at that rate.  said: the same -> its amount and
-    rate in words.
+    rate in words.  left_out: what has no term, and why; "" where all that is spoken of has one.
     """
 
     chip: str
     terms: Mapping[str, Counted]
     said: Mapping[str, str]
+    left_out: str = ""
 
     @property
     def bound(self) -> Counted:
@@ -53,20 +56,21 @@ class StepTime:
         return "; ".join(f"{name} {seconds(self.terms[name].least)}, {self.said[name]}" for name in order)
 
 
-def step_time(work: ProgramWork, target: str) -> StepTime:
-    """The bound for a program on a chip.
+def step_time(record: Record, work: ProgramWork) -> StepTime:
+    """The bound for a program on the chip that it was compiled for.
 
     Args:
+        record: The program; its collectives, and where its devices are.
         work: What one device does in a step.
-        target: The chip, as `hardware.tpu_chips.generation` takes it.
 
     Returns:
-        Its terms: flops of products at the matrix unit's rate for their type, and bytes of elements at the rate of HBM.
+        Its terms: flops of products at the matrix unit's rate for their type, bytes of elements at the rate of HBM, and
+        what collectives send at the rate of the links along each set of directions.
 
     Raises:
         LayoutError: There is no chip of that name.
     """
-    chip = CHIPS[generation(target)]
+    chip = CHIPS[generation(record.made.target)]
     matrix, rates = Counted(), []
     for kind, flops in sorted(work.products.items()):
         rate = max(_rate(chip, each) for each in kind.split(" x "))
@@ -74,7 +78,19 @@ def step_time(work: ProgramWork, target: str) -> StepTime:
         rates.append(f"{flops.least:,} flops of {kind} at {rate / 1e12:,.0f} T/s")
     terms = {MATRIX: matrix, MEMORY: _time(work.hbm, chip.bandwidth)}
     moved = f"{work.hbm.least:,} bytes of elements at {chip.bandwidth / 1e9:,.0f} GB/s"
-    return StepTime(chip.name, terms, {MATRIX: "; ".join(rates) or "no product", MEMORY: moved})
+    said = {MATRIX: "; ".join(rates) or "no product", MEMORY: moved}
+    found = exchanged(record, chip)
+    for along, each in found.items():
+        name, rate = f"interconnect {along}", each.links * chip.link_bandwidth
+        terms[name] = _time(each.bytes, rate)
+        over = f" over {' and over '.join(each.axes)}" if each.axes else ""
+        sent = f"{each.bytes.least:,} bytes between chips{over}"
+        said[name] = f"{sent} by {each.links:,} links of {chip.link_bandwidth / 1e9:,.0f} GB/s"
+    left_out = ""
+    if record.collectives and not found and len(set(record.made.chips)) != 1:
+        why = "of no known rate" if record.made.chips else "between devices whose places the record does not have"
+        left_out = f"the interconnect is not in it, links {why}"
+    return StepTime(chip.name, terms, said, left_out)
 
 
 def _rate(chip: Chip, kind: str) -> int:

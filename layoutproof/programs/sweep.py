@@ -329,7 +329,7 @@ def bound_of(record: Record) -> tuple[Counted | None, str]:
     """
     if record.work is None or record.made.target not in CHIPS:
         return None, ""
-    found = step_time(record.work, record.made.target)
+    found = step_time(record, record.work)
     uncounted = next(iter(record.work.uncounted), "")
     bound = found.bound
     return (Counted(bound.least, None, uncounted) if uncounted else bound), found.binds

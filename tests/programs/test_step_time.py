@@ -11,7 +11,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.programs.claims import judge
 from layoutproof.programs.record import MemoryStats, ProgramWork, Provenance, Record
-from layoutproof.programs.step_time import MATRIX, MEMORY, step_time
+from layoutproof.programs.step_time import MATRIX, MEMORY, StepTime, step_time
 
 V5E = CHIPS["v5e"]
 MS = 10**9
@@ -22,11 +22,16 @@ def work(flops: int, moved: int, kind: str = "bf16", uncounted: tuple[str, ...] 
     return ProgramWork({kind: Counted.of(flops)}, flops=Counted.of(flops), hbm=Counted.of(moved), uncounted=uncounted)
 
 
+def timed(done: ProgramWork) -> StepTime:
+    """The bound for a program on a v5e that sends nothing."""
+    return step_time(Record("step", Provenance(target="v5e"), work=done), done)
+
+
 def test_the_larger_term_binds() -> None:
     """A second of products and half of one of memory is a second; the other way about too."""
-    found = step_time(work(V5E.bf16, V5E.bandwidth // 2), "v5e")
+    found = timed(work(V5E.bf16, V5E.bandwidth // 2))
     assert (found.bound.least, found.bound.most, found.binds) == (10**12, 10**12, MATRIX)
-    other = step_time(work(V5E.bf16 // 4, V5E.bandwidth), "v5e")
+    other = timed(work(V5E.bf16 // 4, V5E.bandwidth))
     assert (other.bound.least, other.binds) == (10**12, MEMORY)
 
 
@@ -34,7 +39,7 @@ def test_a_product_has_the_rate_of_its_narrower_side() -> None:
     """Else the bound would be none: v5e multiplies int8 twice as fast."""
     assert V5E.int8 == 2 * V5E.bf16
     for kind, rate in (("bf16", V5E.bf16), ("s8", V5E.int8), ("bf16 x s8", V5E.int8), ("f32", V5E.bf16)):
-        assert step_time(work(V5E.int8, 0, kind), "v5e").terms[MATRIX].least == V5E.int8 * 10**12 // rate, kind
+        assert timed(work(V5E.int8, 0, kind)).terms[MATRIX].least == V5E.int8 * 10**12 // rate, kind
 
 
 @pytest.mark.parametrize(
