@@ -186,8 +186,8 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "multiplies": ("libtpu 0.0.52", "published for v5e and v5p; cycles of a matmul of 4096^3 in its simulation"),
         "link_bandwidth": (
             "published",
-            "of a chip in both directions: 400, 1200 and 800 GB/s by Cloud TPU's pages of v5e, v5p and v6e, 1200 by the "
-            "announcement of 7x; of v4 Jouppi and others, TPU v4, ISCA 2023, table 4: six links of 50 GB/s",
+            "of a chip in both directions: 400, 1200, 800 GB/s by Cloud TPU's pages of v5e, v5p and v6e, 1200 GB/s by "
+            "the announcement of 7x; of v4 Jouppi and others, TPU v4, ISCA 2023, table 4: six links of 50 GB/s",
         ),
         "stores": ("libtpu 0.0.52", "cycles of a kernel that adds to a scratch, in its simulation"),
         "sparse": ("libtpu 0.0.52", "scratch of a kernel to 4 KiB, and the bound that it names; counts of tpu_info.py"),
