@@ -86,10 +86,11 @@ def step_time(record: Record, work: ProgramWork) -> StepTime:
         over = f" over {' and over '.join(each.axes)}" if each.axes else ""
         sent = f"{each.bytes.least:,} bytes between chips{over}"
         said[name] = f"{sent} by {each.links:,} links of {chip.link_bandwidth / 1e9:,.0f} GB/s"
-    left_out = ""
-    if record.collectives and not found and len(set(record.made.chips)) != 1:
-        why = "of no known rate" if record.made.chips else "between devices whose places the record does not have"
-        left_out = f"the interconnect is not in it, links {why}"
+    left_out, places = "", set(record.made.chips)
+    if record.collectives and not places:
+        left_out = "the interconnect is not in it, because the record does not say where devices are"
+    elif record.collectives and len(places) > 1 and not chip.link_bandwidth:
+        left_out = "the interconnect is not in it, because the rate of its links is not known"
     return StepTime(chip.name, terms, said, left_out)
 
 
