@@ -94,6 +94,17 @@ def words(groups: Groups) -> str:
     return ",".join("{" + ",".join(map(str, group)) + "}" for group in groups)
 
 
+def read_words(text: str) -> Groups | None:
+    """The groups that `words` has written; None for any other text.
+
+    >>> read_words("{0,2},{1,3}"), read_words("partitions [2,2]<=[4]")
+    (((0, 2), (1, 3)), None)
+    """
+    if not re.fullmatch(r"(\{\d+(,\d+)*\},?)*", text):
+        return None
+    return tuple(tuple(map(int, group.split(","))) for group in re.findall(r"\{([\d,]+)\}", text))
+
+
 def _bounded(count: int) -> int:
     if count > MOST_DEVICES:
         raise LayoutError(f"over {MOST_DEVICES} devices, too many to list them one by one")

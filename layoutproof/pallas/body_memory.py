@@ -8,7 +8,7 @@ from itertools import islice, product
 from typing import Any
 
 from layoutproof.bodies.claims import BodyClaim
-from layoutproof.bodies.effects import Body, BodyReference
+from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy
 from layoutproof.bodies.memory_state import States, reasons
 from layoutproof.bodies.order import following, last_of_core, other_block, valid
 from layoutproof.bodies.walk import Answer, BodyWalk, Origin
@@ -27,6 +27,8 @@ from layoutproof.pallas.points import READS
 from layoutproof.solvers.decide import ENGINES, Decision, candidate_holds, decide
 
 Place = tuple[int, ...]
+Ask = Callable[[BodyWalk], tuple[Answer, Origin | None]]
+"""Asks a walk whether something undefined is somewhere, and where it comes from."""
 MOST_TRIED = 200
 """Programs and elements that are looked at one by one where the smallest candidate turns out to be none."""
 
@@ -106,9 +108,7 @@ class Tables:
         return value
 
 
-def entries_needed(
-    ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walk: Callable[[Tables], BodyWalk], tables: Tables
-) -> dict[str, Any]:
+def entries_needed(ask: Ask, walk: Callable[[Tables], BodyWalk], tables: Tables) -> dict[str, Any]:
     """The point `reads` with the entries of tables that a walk needed for its violation; {} where it needed none.
 
     A violation of a walk without tables is one for all tables.
@@ -192,7 +192,17 @@ def program_ids(kernel: Kernel, term: Term) -> str:
     return str(replaced(term, renaming(ids)))
 
 
-def replayed(ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walks: Sequence[BodyWalk]) -> Origin | None:
+def storing(store: Access | StartedCopy, program: Place, within: Mapping[str, int], element: Place) -> Ask:
+    """Asks whether a store or copy leaves something undefined at an element. within: iterations of its loops."""
+    return lambda walk: walk.stores(store, program, within, element)
+
+
+def loading(load: Access | StartedCopy, program: Place, within: Mapping[str, int], element: Place) -> Ask:
+    """Asks whether a load or copy reads something undefined at an element. within: iterations of its loops."""
+    return lambda walk: walk.loads(load, program, within, element)
+
+
+def replayed(ask: Ask, walks: Sequence[BodyWalk]) -> Origin | None:
     """Where something undefined comes from, by the first walk that says so; None where none does."""
     for walk in walks:
         try:

@@ -47,7 +47,7 @@ _MEMORY = {
 }
 _POLICIES = "jax.checkpoint_policies."
 """The beginning of an argument that is a remat policy, which JAX has as a function."""
-_KEPT = "program 2"
+_KEPT = "program 3"
 """The version of answers in the cache; another number for another form of `compiled`'s result."""
 
 

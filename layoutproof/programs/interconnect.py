@@ -14,7 +14,6 @@ chips for their nodes.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,12 @@ from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import Chip
 from layoutproof.hlo.collectives import read_back
+from layoutproof.hlo.groups import Groups, read_words
 from layoutproof.hlo.shapes import Shapes
 from layoutproof.programs.record import Collective, Record
 
 DIRECTIONS = "xyz"
+UNKNOWN = "of unknown directions"
 Coordinates = tuple[int, ...]
 
 
@@ -34,8 +35,8 @@ Coordinates = tuple[int, ...]
 class Exchanged:
     """What goes over the links of some directions in one step.
 
-    bytes: that enter classes, of all chips together.  links: directed links of these directions.  axes: of the mesh,
-    along which the collectives go; "" where they are no whole axes.
+    bytes: that enter classes, of all chips together.  links: directed links of these directions.  axes: those of the
+    mesh of each collective that goes along whole axes, in words.
     """
 
     bytes: Counted
@@ -59,49 +60,44 @@ def exchanged(record: Record, chip: Chip) -> Mapping[str, Exchanged]:
         return {}
     found: dict[str, Exchanged] = {}
     for each in record.collectives:
-        along, once = _once(each, places)
-        if along or once.most is None:
-            name = ", ".join(DIRECTIONS[k] for k in along) or "of unknown directions"
-            axes = (", ".join(each.axes or ()),)
-            _add(found, name, Exchanged(_often(each, once), _links(along, places), axes))
+        along, amount = _entered(each, places)
+        if along or amount.most is None:
+            name = ", ".join(DIRECTIONS[k] for k in along) or UNKNOWN
+            axes = (", ".join(each.axes),) if each.axes else ()
+            _add(found, name, Exchanged(amount, _links(along, places), axes))
     for kernel in record.kernels:
         if kernel.communicates:
             amount = Counted(0, None, f"{kernel.place}: it talks to devices itself")
-            _add(found, "of unknown directions", Exchanged(amount, _links((), places), ()))
+            _add(found, UNKNOWN, Exchanged(amount, _links((), places), ()))
     return found
 
 
 def _add(found: dict[str, Exchanged], name: str, more: Exchanged) -> None:
     known = found.get(name, Exchanged(Counted(), more.links, ()))
-    axes = tuple(dict.fromkeys((*known.axes, *filter(None, more.axes))))
+    axes = tuple(dict.fromkeys((*known.axes, *more.axes)))
     found[name] = Exchanged(known.bytes + more.bytes, more.links, axes)
 
 
-def _often(of: Collective, once: Counted) -> Counted:
-    amount = once.often(of.often.times, f"{of.place}: {of.often.why}")
-    return amount.branch(f"{of.place}: it stands in a branch") if of.often.sometimes else amount
-
-
-def _once(of: Collective, places: Sequence[Coordinates]) -> tuple[tuple[int, ...], Counted]:
-    """(The directions in which chips of a group differ, bytes that enter classes when it runs once)."""
+def _entered(of: Collective, places: Sequence[Coordinates]) -> tuple[tuple[int, ...], Counted]:
+    """(The directions in which chips of a group differ, bytes that enter classes in a step)."""
     groups = _groups(of)
     size = _size(of)
     if groups is None or size is None or any(not 0 <= d < len(places) for group in groups for d in group):
         return (), Counted(0, None, f"{of.place}: what it sends is not known")
     if of.kind == "collective-permute":
         # pairs, each of which sends all of its operand
-        groups = [pair for pair in groups if places[pair[0]] != places[pair[1]]]
+        groups = tuple(pair for pair in groups if places[pair[0]] != places[pair[1]])
     total = sum(_entering(of.kind, Counter(places[d] for d in group), size) for group in groups)
     along = {k for group in groups for k in range(len(places[0])) if len({places[d][k] for d in group}) > 1}
-    return tuple(sorted(along)), Counted.of(total)
+    branch, loop = f"{of.place}: it stands in a branch", f"{of.place}: {of.often.why}"
+    return tuple(sorted(along)), of.often.counted(total, branch, loop)
 
 
-def _groups(of: Collective) -> list[tuple[int, ...]] | None:
+def _groups(of: Collective) -> Groups | None:
     """The devices of each group, or the two of each pair; None where the record's words do not list them."""
-    over = read_back(of.kind, of.does).over
-    if of.kind in ("send", "recv", "ragged-all-to-all") or not re.fullmatch(r"(\{\d+(,\d+)*\},?)*", over):
+    if of.kind in ("send", "recv", "ragged-all-to-all"):
         return None
-    found = [tuple(map(int, group.split(","))) for group in re.findall(r"\{([\d,]+)\}", over)]
+    found = read_words(read_back(of.kind, of.does).over)
     return found if found or of.groups == 0 else None
 
 

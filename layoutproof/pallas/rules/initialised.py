@@ -65,16 +65,19 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import first_of, guarded, longer, where_stored, zeroed
 from layoutproof.pallas.body_memory import (
+    Ask,
     Deciding,
     Place,
     Tables,
     corners,
     entries_needed,
+    loading,
     named,
     none_left,
     places_to_try,
     program_ids,
     replayed,
+    storing,
     tables_at,
     unbounded,
     why_unknown,
@@ -320,12 +323,7 @@ def _load(
     walks = [BodyWalk(kernel, body, tables, unwritten=True, alone=alone) for alone in (False, True)]
     for walk in walks:
         for program, within, element in _tries(kernel, load, claim, point):
-
-            def loads(
-                walk: BodyWalk, program: Place = program, within: Mapping[str, int] = within, element: Place = element
-            ) -> tuple[Answer, Origin | None]:
-                return walk.loads(load, program, within, element)
-
+            loads = loading(load, program, within, element)
             origin = replayed(loads, [walk])
             if origin is None:
                 continue
@@ -335,13 +333,14 @@ def _load(
                 if use is None:
                     return _open(load, NO_REPLAY())
                 shown = _of_one_run(shown, use)
+                origin = shown.origin() or origin
             if isinstance(load, StartedCopy) and not _handed_out(kernel, load):
                 return _open(load, NOT_ALL())
             needed = entries_needed(shown.ask, shown.walk, shown.tables)
             open_ = unbounded(kernel, claim)
             if open_ and needed:
                 return _open(load, DEPENDS(" and ".join(open_)))
-            return _refuted(kernel, load, shown.origin() or origin, walk.alone, deciding, needed)
+            return _refuted(kernel, load, origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
 
 
@@ -472,7 +471,7 @@ def _stores(body: Body) -> list[Access]:
 class _Replay:
     """What a walk is asked under some tables; it says where the unwritten element is."""
 
-    ask: Callable[[BodyWalk], tuple[Answer, Origin | None]]
+    ask: Ask
     walk: Callable[[Tables], BodyWalk]
     tables: Tables
 
@@ -534,17 +533,7 @@ def _use(kernel: Kernel, body: Body, load: Access, walk: BodyWalk, program: Plac
             element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
             tries.insert(0, (tuple(point["program"]), {name: where.get(name, 0) for name in first}, element))
         for one, within, element in tries:
-
-            def stores(
-                walk: BodyWalk,
-                store: Access = store,
-                program: Place = one,
-                within: Mapping[str, int] = within,
-                element: Place = element,
-            ) -> tuple[Answer, Origin | None]:
-                return walk.stores(store, program, within, element)
-
-            use = _Replay(stores, inner, tables)
+            use = _Replay(storing(store, one, within, element), inner, tables)
             if use.origin() is not None:
                 return use
     return None

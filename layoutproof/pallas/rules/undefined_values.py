@@ -56,12 +56,14 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas.body_fixes import masked
 from layoutproof.pallas.body_memory import (
+    Ask,
     Deciding,
     entries_needed,
     named,
     places_to_try,
     replayed,
     source_of,
+    storing,
     tables_at,
     unbounded,
     why_unknown,
@@ -217,9 +219,7 @@ def _window(
     return Obligation(reference.name, undecided(reason), source=operand.source)
 
 
-def _first(
-    kernel: Kernel, found: Origin, ask: Callable[[BodyWalk], tuple[Answer, Origin | None]], walk: BodyWalk
-) -> Origin:
+def _first(kernel: Kernel, found: Origin, ask: Ask, walk: BodyWalk) -> Origin:
     """The first place of padding that comes in where one was found; the found one where the first does not."""
     operand = operand_of(kernel, found.reference)
     k = _padded(kernel, operand, found) if operand is not None else None
@@ -358,16 +358,7 @@ def _copied(
             element = tuple(where.get(f"at{k}", 0) for k in range(len(dims)))
             within = {loop.name: where.get(loop.name, 0) for loop in store.spot.loops}
             tables = tables_at(kernel, claim, point)
-
-            def stored(
-                walk: BodyWalk,
-                store: Access | StartedCopy = store,
-                program: Place = program,
-                within: Mapping[str, int] = within,
-                element: Place = element,
-            ) -> tuple[Answer, Origin | None]:
-                return walk.stores(store, program, within, element)
-
+            stored = storing(store, program, within, element)
             walk = BodyWalk(kernel, body, tables)
             origin = replayed(stored, [walk])
             needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
