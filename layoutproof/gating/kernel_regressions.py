@@ -12,6 +12,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.kernels import is_kernel
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.registry.read import read_layout
@@ -51,7 +52,7 @@ def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]]
             continue
         if any((name, verdict.value) in expected for name in (answer.question, ALL)):
             continue
-        why = f"{answer.question} of {answer.subject}: {answer.reason}"
+        why = problems.RULE_BROKEN(answer.question, answer.subject, answer.reason)
         more: dict[str, Any] = {
             n: getattr(answer, n) for n in ("counterexample", "decided_by", "fix", "hint", "needs", "where")
         }
@@ -81,7 +82,7 @@ def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
     'before, every question about it was proved; now, initialised is refuted'
     """
     if not then and not now:
-        return "every question about both is proved; what it computes is not compared"
+        return problems.BODIES_PROVED()
     every = "every question about it {} proved"
     before, after = (
         ", ".join(f"{name} {verb} {verdict}" for name, verdict in side.items()) or every.format(verb)
