@@ -18,6 +18,7 @@ from typing import Any
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
+from layoutproof.searching import problems
 from layoutproof.searching.cost import Figures, limit_of
 from layoutproof.searching.problem import UNDECIDED, Problem
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
@@ -32,7 +33,7 @@ OPEN = 16
 SPOKEN = 30
 """How much more a ratio counts by which variables that constraints speak of are cut, where anyone is sought."""
 UNBOUNDED = 1 << 200
-DIVIDES = "an expression of the file divides by 0"
+DIVIDES = problems.DIVIDES_BY_ZERO()
 KIND = IntervalNumbers()
 Box = tuple[tuple[int, int], ...]
 Values = tuple[int, ...]
