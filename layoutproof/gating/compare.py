@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.workers import Workers
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, unknown, wrong_input
 from layoutproof.core.message import extended
@@ -136,7 +137,7 @@ def compare_pair(pair: FilePair) -> Compared:
         at = {"file": error.file or file, "line": error.line or 0, "column": error.column or 0}
         return Compared((wrong_input("file", why, pair.relpath, **at),))  # type: ignore[arg-type]
     except Exception as error:
-        why = problems.INTERNAL_ERROR(type(error).__name__, error)
+        why = core_problems.INTERNAL_ERROR(type(error).__name__, error)
         return Compared((wrong_input("file", why, pair.relpath),))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
@@ -57,7 +58,7 @@ def _changes(old: KernelRecord | None, new: KernelRecord | None, layouts: Layout
     after = new.call
     if isinstance(after, Unmodelled):
         same = old is not None and isinstance(old.call, Unmodelled)
-        return [] if same else [unknown("", problems.NOT_MODELLED(after.reason))]
+        return [] if same else [unknown("", core_problems.NOT_MODELLED(after.reason))]
     now = answers(after)
     if old is None or isinstance(old.call, Unmodelled):
         return [Finding("added", "", problems.RECORDED_NEWLY()), *worse({}, now)]

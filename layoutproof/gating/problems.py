@@ -96,7 +96,6 @@ FINGERPRINT_FORM = Template("gating.fingerprint_form", "{place}: a fingerprint i
 FREE_RESHAPE = Template("gating.free_reshape", "a reshape that moves no byte{types}")
 GIVES = Template("gating.gives", "it gives {new} now, {old} before, of the same operands")
 HERE_NOT_LOCKED = Template("gating.here_not_locked", "it is here, and the lock file does not have it")
-INTERNAL_ERROR = Template("gating.internal_error", "this is a bug in layoutproof, please report it: {kind}: {error}")
 INTERRUPTED = Template("gating.interrupted", "interrupted after {done} of {changed} changed files")
 KERNELS_NOT_COMPARED = Template("gating.kernels_not_compared", "kernels of {files}: {why}")
 KERNEL_BODY = Template("gating.kernel_body", "grid and blocks are as before, and the body is another: {bodies}")
@@ -172,7 +171,6 @@ NOT_CALLED = Template("gating.not_called", "the call is no longer made")
 NOT_CALLED_ANY_MORE = Template("gating.not_called_any_more", "{target} is not called any more")
 NOT_COMPARED = Template("gating.not_compared", "neither claims nor HLO, not compared: {files}")
 NOT_DEMANDED = Template("gating.not_demanded", "the {what} {name} is not demanded any more")
-NOT_MODELLED = Template("gating.not_modelled", "not modelled: {reason}")
 NOT_NAMED_BEFORE = Template("gating.not_named_before", "it was not named before")
 NOT_RECORDED = Template("gating.not_recorded", "the call is no longer recorded")
 NOT_SCHEDULED = Template(
@@ -182,7 +180,6 @@ NOT_SHOWN_SAME = Template(
     "gating.not_shown_same", "the two programs are not shown to compute the same, and not where they part"
 )
 NOT_UTF8 = Template("gating.not_utf8", "not UTF-8 text")
-NOT_UTF8_BYTE = Template("gating.not_utf8_byte", "not UTF-8 text: byte {byte:#04x}")
 NOW_BEFORE = Template("gating.now_before", "{new} now, {old} before")
 NOW_BEFORE_SAME_OPERANDS = Template("gating.now_before_same_operands", "{new} now, {old} before, of the same operands")
 NO_COUNTEREXAMPLE = Template("gating.no_counterexample", "no counterexample is expected any more")

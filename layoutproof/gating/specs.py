@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.tracing import NOT_TRACED
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
 from layoutproof.core.message import extended, listing
@@ -87,7 +88,7 @@ def read(data: bytes, file: str) -> ReadSpec:
     try:
         root = read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
-        return ReadSpec(file, errors=(LayoutError(problems.NOT_UTF8_BYTE(data[error.start]), file=file, line=1),))
+        return ReadSpec(file, errors=(LayoutError(core_problems.NOT_UTF8(data[error.start]), file=file, line=1),))
     except LayoutError as error:
         return ReadSpec(file, errors=(error,))
     gate = None

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import Index, IndexMap
@@ -74,7 +75,7 @@ def judge(source: ArrayShape, target: ArrayShape) -> BitcastAnswer:
         why = source.unknown or target.unknown or problems.NO_ELEMENTS(source.text, target.text)
         return BitcastAnswer(Verdict.UNKNOWN, "", why)
     if source.padded != target.padded:
-        why = problems.ALLOTTED(source.padded, target.padded)
+        why = core_problems.ALLOTTED(source.padded, target.padded)
         return BitcastAnswer(Verdict.REFUTED, "", why, {"bytes": (source.padded, target.padded)}, "arithmetic")
     before, after = without_space(source.layout), without_space(target.layout)
     if before == after:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from layoutproof.core.message import Template
 
-ALLOTTED = Template("hlo.allotted", "{source} bytes are allotted before and {target} after")
 AXIS_NOT_DIVIDED = Template("hlo.axis_not_divided", "{axis} does not divide the axis of {size}")
 BODY_NOT_CHECKED = Template("hlo.body_not_checked", "its body is not checked: {reason}")
 CALLS_ITSELF = Template("hlo.calls_itself", "{computation} calls itself")

@@ -217,16 +217,12 @@ TEXT_TOO_LONG = Template(
 )
 TOO_LARGE = Template("programs.too_large", "it is too large to be computed with: {error}")
 TOO_LARGE_TO_WALK = Template("programs.too_large_to_walk", "it is too large to walk over")
-TOO_MANY_ELEMENTS = Template(
-    "programs.too_many_elements", "arguments and results have {elements:,} elements, more than {most:,}"
-)
 TOO_MANY_POINTS = Template("programs.too_many_points", "the sweep has {points:,} points; at most {most:,} are compiled")
 TOO_MANY_STEPS = Template("programs.too_many_steps", "a walk takes {steps:,} steps, more than {most:,}")
 TOPOLOGY_FORM = Template("programs.topology_form", "a topology is written 2x2 or 2x2x1, not {found!r}")
 TRACED_TWICE = Template("programs.traced_twice", "traced twice, it is two programs")
 TYPE_CHANGED = Template("programs.type_changed", "parameter {number} is {now} now, and was {was}")
 UNKNOWN_AXIS = Template("programs.unknown_axis", "the program's mesh has no axis {axis!r}; its axes are {mesh}")
-UNKNOWN_AXIS_OF_MESH = Template("programs.unknown_axis_of_mesh", "the mesh has no axis {axis!r}; {have}{near}")
 UNKNOWN_CLAIM = Template("programs.unknown_claim", "no claim about programs is called {kind!r}{near}")
 UNKNOWN_COLLECTIVE = Template("programs.unknown_collective", "no collective is called {kind!r}{near}")
 UNKNOWN_VALUE = Template("programs.unknown_value", "the program has no parameter or result {name!r}{known}")

@@ -27,6 +27,7 @@ from layoutproof.from_hlo.programs import CompiledModule, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
 from layoutproof.programs import problems
+from layoutproof.questions import problems as question_problems
 from layoutproof.questions.reduced import work_of
 from layoutproof.values.compare import Comparison, compare
 from layoutproof.values.elementwise import kind_of
@@ -215,7 +216,7 @@ def too_large(source: Program) -> str:
     """Why a program is not walked over at its sizes; "" where it is."""
     elements = sum(prod(a.shape) for a in (*(v.aval for v in source.invars), *source.out_avals))
     if elements > MOST_ELEMENTS:
-        return problems.TOO_MANY_ELEMENTS(elements, MOST_ELEMENTS)
+        return question_problems.ELEMENTS_GIVEN(elements, MOST_ELEMENTS)
     work = work_of(source)
     return problems.TOO_MANY_STEPS(work, MOST_STEPS) if work > MOST_STEPS else ""
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from layoutproof.core.bounds import check_length, check_text
 from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.layouts.sharding import problems as sharding_problems
 from layoutproof.layouts.sharding.jax_text import spec_of
 from layoutproof.programs import problems
 
@@ -83,7 +84,7 @@ def _spec(text: str, mesh: Mapping[str, int]) -> Spec:
     for axis in used:
         if axis not in mesh:
             have = f"its axes are {', '.join(mesh)}" if mesh else "there is no mesh"
-            raise LayoutError(problems.UNKNOWN_AXIS_OF_MESH(axis, have, closest(axis, mesh)), text=text[:200])
+            raise LayoutError(sharding_problems.NO_AXIS(axis, have, closest(axis, mesh)), text=text[:200])
         if axis in seen:
             raise LayoutError(problems.AXIS_SPLITS_TWO(axis), text=text[:200])
         seen.add(axis)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+from layoutproof.core import problems
 from layoutproof.core.claim import At, Claim, Differ, SizeCondition
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
@@ -37,7 +38,6 @@ from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 2
 
-ALLOTTED = Template("properties.bitcast_allotted", "{old} bytes are allotted before and {new} after")
 MOVES = Template("properties.bitcast_moves", "{element} becomes {target} and moves from {old} to {new}")
 NO_MEMORY = Template("properties.bitcast_no_memory", "bitcast is about bytes; a map without a memory has none")
 NO_SPLIT = Template(
@@ -92,7 +92,7 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
 
     def explain_bytes(at: Point, on: Numbers) -> str:
         first, second = (on.size(b) for b in allotted)
-        return ALLOTTED(first, second)
+        return problems.ALLOTTED(first, second)
 
     grown = SizeCondition(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
     numbers = {"bytes": tuple(b for b in allotted if isinstance(b, int))}

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
@@ -459,4 +460,4 @@ def _whole(name: str, value: object) -> int:
             raise TypeError
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise LayoutError(problems.WHOLE_NUMBER(name, shorten(repr(value), 40))) from None
+        raise LayoutError(core_problems.WHOLE_NUMBER(name, shorten(repr(value), 40))) from None

@@ -93,9 +93,6 @@ FRONT_INCOMPLETE = Template(
 )
 FRONT_LACKS = Template("searching.front_lacks", "the front may lack points: {reason}")
 FUNCTION_ASKED = Template("searching.function_asked", "{compiler}, ahead of time, the function itself")
-FUNCTION_FORM = Template(
-    "searching.function_form", "a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {found!r}"
-)
 GRID_AT_RUN_TIME = Template("searching.grid_at_run_time", "{kernel}: its grid is known at run time only")
 HEADROOM_FORM = Template(
     "searching.headroom_form", "headroom is a percentage from 0% to 99%, or a kind of body ({known}), not {found}"
@@ -152,7 +149,6 @@ NOT_IN_SIZES = Template("searching.not_in_sizes", "{name} is not in sizes; known
 NOT_MET = Template("searching.not_met", "{condition} cannot be met")
 NOT_MET_TOGETHER = Template("searching.not_met_together", "{conditions} and {last} cannot all be met; {others} can")
 NOT_TRACED = Template("searching.not_traced", "{body} cannot be traced: {reason}")
-NO_ARRAY = Template("searching.no_array", "only an array has a layout, not {found}")
 NO_BLOCK_TO_CHOOSE = Template(
     "searching.no_block_to_choose", "{kernel}: all its data are moved by manual DMA, so there is no block to choose"
 )
@@ -324,7 +320,6 @@ VMEM_WITH_PRODUCT = Template(
     "searching.vmem_with_product",
     "VMEM: windows and scratch take {used} of {limit} bytes, and a product of the body {held}",
 )
-WHOLE_NUMBER = Template("searching.whole_number", "{name} is a whole number, not {found}")
 WIDTH_UNKNOWN = Template("searching.width_unknown", "{operand}: the width of {dtype} is not known")
 WINDOWS_NOT_PRICED = Template(
     "searching.windows_not_priced", "{operand}: what Element and BoundedSlice windows move is not priced"

@@ -38,6 +38,7 @@ from layoutproof.kernel.kernel_parts import word_of
 from layoutproof.kernel.kernel_text import PIPELINES, PLATFORMS, REVISITS, ROLES
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.questions import problems as question_problems
 from layoutproof.searching import problems
 from layoutproof.searching.cost import FIGURES
 from layoutproof.searching.machines import BODIES, Headroom, headroom, picoseconds
@@ -437,7 +438,7 @@ def _one_array(text: object, info: ValidationInfo) -> SearchArray:
         raise LayoutError(problems.SHAPE_FORM(shorten(repr(text), 60)))
     shape = xla.read(text)
     if not isinstance(shape, XlaLayout):
-        raise LayoutError(problems.NO_ARRAY(shorten(text, 60)))
+        raise LayoutError(question_problems.LAYOUT_OF_NO_ARRAY(shorten(text, 60)))
     if any(shape.dynamic):
         raise LayoutError(problems.UNKNOWN_DIMENSIONS(shorten(text, 60)))
     open_ones = [str(size) for tile in shape.tiles for size in tile if type(size) is not int]
