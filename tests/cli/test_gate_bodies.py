@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("jax", reason="tracing kernels needs the extra [jax]")
 
 from layoutproof.cli import main as cli
+from tests import said
 
 pytestmark = pytest.mark.slow
 
@@ -208,4 +209,4 @@ def test_a_line_that_is_none(value: Any, capsys: pytest.CaptureFixture[str]) -> 
     with Path("layoutproof.lock").open("a") as lock:
         lock.write(json.dumps(["specs/k.yaml", "body", "copy:body", value]) + "\n")
     assert cli.run(["gate"]) == 2
-    assert "not a line of a lock file" in capsys.readouterr().err
+    assert said.stretch("gating.no_lock_line") in capsys.readouterr().err

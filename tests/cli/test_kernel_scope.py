@@ -13,6 +13,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -224,7 +225,9 @@ def test_a_single_property_does_not_hide_what_is_moved_by_hand(run: Any) -> None
 
 
 ON_TRITON = "what the body does: it was read as a TPU runs it; bodies of kernels for triton are not read; --only grid"
-OF_TRITON = "what the body does: bodies of kernels for triton are not read; --only grid asks less"
+OF_TRITON = words(
+    "pallas.body_unread", unread=words("traced.platform", platform="triton"), less_asked="--only grid asks less"
+)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from layoutproof.core.finding import Finding
 from layoutproof.gating.first_change import SourceRow, cause, caused, changed
 from layoutproof.gating.text_rows import text_rows
+from tests.said import words
 
 HELPER = "m.py:3"
 
@@ -139,7 +140,7 @@ def test_what_follows_from_another_type_is_not_named_first() -> None:
 def test_exchanged_operands() -> None:
     new = [*PROGRAM]
     new[3] = replace(new[3], given=(3, 1))
-    assert told(shifted(new)) == "m.py:16: dot_general takes another value than before"
+    assert told(shifted(new)) == words("gating.operation_takes", place="m.py:16", operation="dot_general")
 
 
 def test_a_number_is_no_sharding() -> None:

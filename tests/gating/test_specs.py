@@ -7,6 +7,7 @@ import pytest
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.gating.specs import compare, read
+from tests.said import words
 
 HEAD = "source: here\n"
 OLD = """\
@@ -124,7 +125,9 @@ def test_layouts_written_in_a_claim() -> None:
 def test_a_mistake_in_the_new_file_is_an_error_with_its_line() -> None:
     """The rest is still compared."""
     errors = [f for f in found(OLD, OLD.replace("injective", "injectve")) if f.bad_input]
-    assert [(f.line, f.reason) for f in errors] == [(6, "unknown key 'injectve'; did you mean 'injective'?")]
+    assert [(f.line, f.reason) for f in errors] == [
+        (6, "unknown key 'injectve'" + words("core.did_you_mean", name="injective"))
+    ]
     assert [f.question for f in found(OLD, "layouts: [")] == ["error"]
 
 

@@ -16,6 +16,7 @@ from layoutproof.hlotext.lines import MOST_ERRORS, read_hlo
 from layoutproof.hlotext.module import Module
 from tests.hlo.dumps import SMALL
 from tests.recorded import DUMPS, dump
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +161,7 @@ FAULTS = {
             "f32[8,256]{1,0:T(8,128)} fusion", "(" * 3000 + "f32[8,256]{1,0:T(8,128)}" + ")" * 3000 + " fusion"
         ),
         23,
-        "more than 100 tuples within one another",
+        words("hlo.too_many_tuples", most=100),
     ),
     "an unknown table": (SMALL.replace("StackFrames", "StackTrees"), 12, "neither a computation nor a table"),
     "two entries": (SMALL.replace("%double (p", "ENTRY %double (p"), 21, "second ENTRY"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_one_process import Answer, commands
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -107,8 +108,9 @@ CLAIMS: list[tuple[str, str, str, str]] = [
     ("step", "collectives: step, kind: [all-gather, all-reduce], at_most: 0 bytes", "refuted", "model.py:7"),
     ("step", "collectives: step, axes: data, at_most: 0 bytes", "proved", ""),
     ("step", "collectives: step, axes: [model], at_most: 0 bytes", "refuted", "along model"),
-    ("meshless", "collectives: meshless, axes: [model], at_most: 0 bytes", "unknown", "whole axes of a known mesh"),
-    ("trips", "collectives: trips, at_most: 1GiB", "unknown", "the trip count of loop is unknown"),
+    ("meshless", "collectives: meshless, axes: [model], at_most: 0 bytes", "unknown",
+     stretch("programs.not_along_axes")),
+    ("trips", "collectives: trips, at_most: 1GiB", "unknown", stretch("hlo.trips_unknown", name="loop")),
     ("trips", "collectives: trips, kind: all-reduce, at_most: 0", "proved", ""),
     ("branch", "collectives: branch, at_most: 4096", "proved", ""),
     ("branch", "collectives: branch, at_most: 0", "unknown", "in a branch"),
@@ -146,7 +148,7 @@ CLAIMS: list[tuple[str, str, str, str]] = [
     ("step", "step_time_bound: step, at_most: 1 s", "proved", ""),
     ("step", "step_time_bound: step, at_most: 1 ns", "refuted", "bytes of elements at 820 GB/s"),
     ("trips", "step_time_bound: trips, at_most: 1 s", "unknown", "no chip is named"),
-    ("step", "vmem: step, at_most: 1GiB", "unknown", "no Pallas kernel is in the program"),
+    ("step", "vmem: step, at_most: 1GiB", "unknown", words("programs.no_kernel")),
     ("kernel", "vmem: kernel, at_most: 1GiB", "proved", ""),
     ("kernel", "vmem: kernel, at_most: 1KiB", "refuted", "bytes of VMEM"),
     ("kernel", "vmem: kernel, of: nothing, at_most: 1KiB", "unknown", "no kernel 'nothing'"),
@@ -241,13 +243,13 @@ def test_a_dump_that_changes_is_read_again(folder: Path) -> None:
 
 
 WRONG = [
-    ("collectives: stp, at_most: 0", "unknown program 'stp'; did you mean 'step'?"),
+    ("collectives: stp, at_most: 0", "unknown program 'stp'" + words("core.did_you_mean", name="step")),
     ("collectives: step", "'at_most' is missing"),
     ("collectives: step, at_most: lots", "an amount of memory is a number of bytes"),
     ("collectives: step, kind: all-gathr, at_most: 0", "did you mean 'all-gather'"),
     ("collectives: step, axes: modle, at_most: 0", "the program's mesh has no axis 'modle'"),
     ("copies: step", "copies needs at_most"),
-    ("program_padding: step, at_most: some", "a share is written 5%"),
+    ("program_padding: step, at_most: some", stretch("programs.share_form")),
     ("layout: step, of: y, is: 'f32[8]{0}'", "no parameter or result 'y'"),
     ("layout: step, of: x, is: 'f32[8'", "8"),
     ("donated: step, of: nothing", "no parameter or result 'nothing'"),

@@ -16,6 +16,7 @@ import layoutproof as lp
 from layoutproof.compiler import libtpu
 from layoutproof.programs.record import read_record
 from tests.cli.in_one_process import commands
+from tests.said import stretch as stretch_of
 
 pytestmark = pytest.mark.slow
 
@@ -164,11 +165,19 @@ BAD: list[tuple[list[str], int, str]] = [
     (["model:nothing"], 2, "has no 'nothing'"),
     (["model:broken", "--arg", "f32[8,4]"], 2, "model.py:18"),
     (["model:plain", "--arg", "f32[8,4]", "--target", "v9"], 2, "unknown TPU generation 'v9'"),
-    (["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"], 2, "the mesh has no axis 'y'"),
-    (["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"], 2, "2 devices do not divide"),
+    (
+        ["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"],
+        2,
+        stretch_of("sharding.mesh_no_axis", name="y"),
+    ),
+    (
+        ["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"],
+        2,
+        stretch_of("programs.devices_do_not_divide", devices=2),
+    ),
     (["model:plain", "--arg", "f32[8,4]", "--in", "__import__('os').abort()"], 2, "a sharding is written"),
     (["model:plain", "--arg", "q32[8,4]"], 2, "unknown element type 'q32'"),
-    (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, "donated are arguments by number"),
+    (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, stretch_of("programs.donated_form")),
     (["model:ends", "--arg", "f32[8,4]"], 3, "gave up by itself"),
     (["model:plain"], 2, "takes (x, scale=2.0) and was given 0 arguments"),
     (["no.such:function"], 2, "there is no module"),
