@@ -21,7 +21,7 @@ from layoutproof.gating.amounts import amount
 from layoutproof.gating.array_classes import array_classes
 from layoutproof.gating.classes import layouts
 from layoutproof.gating.compiled_program import Inside, KernelData, LayoutDemands, Verdicts, title
-from layoutproof.gating.kernel_regressions import bodies_in_words
+from layoutproof.gating.kernel_regressions import bodies_in_words, is_worse
 from layoutproof.gating.kernels import kernels
 from layoutproof.gating.matching import Match, Round, match
 from layoutproof.hlo.kernels import KERNEL
@@ -207,18 +207,19 @@ def _by_contents(
 
 def _judged(before: Inside | None, custom: LayoutDemands, after: Inside, match_heuristic: str) -> list[Finding]:
     """New refutations, and new unknowns."""
-    then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
+    at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
     found = []
-    for verdict, why in after.verdicts:
-        if verdict == Verdict.PROVED.value or (verdict, _rule(why)) in then:
-            continue
-        at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
-        was = "it is new" if before is None else "before, that was not so"
-        if verdict == Verdict.REFUTED.value:
-            found.append(Finding("refuted", _subject(custom), extended(why, f" ({was})"), **at))
-        elif before is None or all(v == Verdict.PROVED.value for v, _ in before.verdicts):
-            found.append(unknown(_subject(custom), extended(why, f" ({was})"), **at))
+    for verdict, why in _worse(() if before is None else before.verdicts, after.verdicts):
+        said = extended(why, f" ({_since(before)})")
+        refuted = verdict is Verdict.REFUTED
+        found.append(
+            Finding("refuted", _subject(custom), said, **at) if refuted else unknown(_subject(custom), said, **at)
+        )
     return found
+
+
+def _since(before: object) -> str:
+    return "it is new" if before is None else "before, that was not so"
 
 
 def _bodies(
@@ -234,20 +235,28 @@ def _bodies(
     if then is None:
         why = "the body is another, and the lock file was written by a version that did not judge bodies: write it anew"
         return [unknown(_subject(custom), f"{why} with --lock", **at)], why
-    was = "it is new" if old is None else "before, that was not so"
-    found = []
-    worse = [(verdict, why) for verdict, why in now if (verdict, _rule(why)) not in {(v, _rule(w)) for v, w in then}]
-    for verdict, why in worse:
-        if verdict == Verdict.REFUTED.value:
-            found.append(Finding("refuted", _subject(custom), extended(why, f" ({was})"), **at))
-    open_ = {_rule(why): why for verdict, why in worse if verdict == Verdict.UNKNOWN.value}
-    # an unknown that was refuted before is no worse
-    lost = {rule: why for rule, why in open_.items() if rule not in {_rule(why) for _, why in then}}
+    was = _since(old)
+    worse = _worse(then, now)
+    found = [
+        Finding("refuted", _subject(custom), extended(why, f" ({was})"), **at)
+        for verdict, why in worse
+        if verdict is Verdict.REFUTED
+    ]
+    lost = {_rule(why): why for verdict, why in worse if verdict is Verdict.UNKNOWN}
     if lost:
         reason = next(iter(lost.values()))
         others = f"; so are {listed(list(lost)[1:])}" if len(lost) > 1 else ""
         found.append(unknown(_subject(custom), restated(f"of the body: {reason} ({was}){others}", reason), **at))
     return found, bodies_in_words(*({_rule(why): verdict for verdict, why in side} for side in (then, now)))
+
+
+def _worse(before: Verdicts, after: Verdicts) -> list[tuple[Verdict, str]]:
+    """The answers that got worse, with their reasons; of several about one property the worst counts before."""
+    then: dict[str, Verdict] = {}
+    for word, why in before:
+        then[_rule(why)] = min(Verdict(word), then.get(_rule(why), Verdict.PROVED))
+    now = [(Verdict(word), why) for word, why in after]
+    return [(verdict, why) for verdict, why in now if is_worse(verdict, then.get(_rule(why)))]
 
 
 def of_body(custom: LayoutDemands, inside: Inside) -> Verdicts | None:

@@ -44,11 +44,11 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
 
 def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
     """The findings that are refuted or unknown now and were not before. expected: as of `broken`."""
+    verdicts = {key: answer.verdict for key, answer in before.items()}
     found = []
     for key, answer in after.items():
         verdict = answer.verdict
-        known = before.get(key)
-        if verdict is Verdict.PROVED or (known is not None and not known.verdict > verdict):
+        if not is_worse(verdict, verdicts.get(key)):
             continue
         if any((name, verdict.value) in expected for name in (answer.question, ALL)):
             continue
@@ -58,6 +58,15 @@ def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]]
         }
         found.append(Finding("unknown" if verdict is Verdict.UNKNOWN else "refuted", "", why, verdict=verdict, **more))
     return found
+
+
+def is_worse(now: Verdict, before: Verdict | None) -> bool:
+    """Whether an answer about a kernel got worse; before: None where the question is new.
+
+    >>> is_worse(Verdict.UNKNOWN, None), is_worse(Verdict.UNKNOWN, Verdict.REFUTED), is_worse(Verdict.PROVED, None)
+    (True, False, False)
+    """
+    return now is not Verdict.PROVED and (before is None or now < before)
 
 
 def _has_symbols(value: object) -> bool:

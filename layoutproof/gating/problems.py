@@ -292,6 +292,7 @@ UNKNOWN_CLASS = Template("gating.unknown_class", "{place}: unknown class {name};
 UNKNOWN_REVISION = Template("gating.unknown_revision", "git has no revision {reference!r} here; {hint}")
 UNKNOWN_SEVERITY = Template("gating.unknown_severity", "{place}: {found!r} is no severity; write {wanted}")
 UNREADABLE = Template("gating.unreadable", "it cannot be read: {problem}")
+UNREADABLE_FILES = Template("gating.unreadable_files", "not compared, as the claims' half cannot read it: {files}")
 VALUES_BY_OTHER = Template(
     "gating.values_by_other", "its values were made by {was}, and are by {now}: whether the lock is true is unknown"
 )

@@ -12,6 +12,7 @@ from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report, wrong_input
 from layoutproof.core.fingerprint import named
+from layoutproof.core.message import restated
 from layoutproof.gating import policy, problems
 from layoutproof.gating.folding import refolded, unfolded, with_classes
 from layoutproof.gating.rules import PYPROJECT, Rules
@@ -104,7 +105,7 @@ def judged(title: str, work: Task, files: int, judges: Judges, new_only: bool) -
                 (relpath, relpath, own.get(relpath, policy.Policy()).over(general), _new(one.rules, relpath, general))
             )
     causes = _found(work.relpaths, done, own, general)
-    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in unfolded(causes)]
+    findings = [replace(f, reason=restated(_ONE.sub(r"(\1)", f.reason), f.reason)) for f in unfolded(causes)]
     changes = [(relpath, file, then, now) for relpath, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [

@@ -14,7 +14,7 @@ import pytest
 import layoutproof
 from layoutproof.pallas.judge import kernel_target
 from tests.cli.user_code import folder_with_kernels
-from tests.said import stretch, words
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -348,7 +348,7 @@ def test_a_spec_file_without_checks_fails(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("source: here\nchecks: []\n")
     done = suite(tmp_path, "--layoutproof-specs", "a.yaml", source="def test_a(): pass\n")
     assert outcomes(done.stdout) == {"failed": 1, "passed": 1}
-    assert stretch("cli.guard_no_call") in done.stdout
+    assert "nothing to prove" in done.stdout
 
 
 VALUES = """
