@@ -16,7 +16,7 @@ from tests.said import stretch
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
+pytest.importorskip("jax")
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """

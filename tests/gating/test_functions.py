@@ -23,7 +23,7 @@ from tests.said import words as words_of
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
+pytest.importorskip("jax")
 
 BEFORE = """
 import pathlib

@@ -285,7 +285,7 @@ def test_a_program_is_one_thing(folder: Path) -> None:
 
 def test_a_function_is_compiled_once_for_all_its_claims(tmp_path: Path) -> None:
     """On the CPU, from the spec file alone; with --no-trace it is unknown, and never green."""
-    pytest.importorskip("jax", reason="the extra jax is not installed")
+    pytest.importorskip("jax")
     (tmp_path / "model.py").write_text("open('traced', 'a').write('x')\ndef f(x):\n    return x @ x.T\n")
     (tmp_path / "a.yaml").write_text(
         "programs: {f: {function: 'model:f', args: ['f32[8,128]']}}\n"

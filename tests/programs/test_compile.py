@@ -20,8 +20,8 @@ from tests.said import stretch as stretch_of
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import jax

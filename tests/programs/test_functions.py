@@ -13,7 +13,7 @@ from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
+pytest.importorskip("jax")
 
 BEFORE = """
 import jax

@@ -23,8 +23,8 @@ from tests.cli.in_one_process import commands
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import time
