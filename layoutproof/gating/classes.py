@@ -12,7 +12,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.index_map import IndexMap
-from layoutproof.core.message import extended
+from layoutproof.core.message import extended, located
 from layoutproof.core.result import Verdict, plain, show_sizes
 from layoutproof.gating import problems
 from layoutproof.gating.kernels import is_kernel, kernels
@@ -62,15 +62,13 @@ def _places(
             return [_unknown(result, sides)]
         return [Finding("reshaped", "", problems.NO_RESHAPE(result), **sides)]
     if result.verdict is Verdict.UNKNOWN:
-        return [_unknown(f"{question}: {result.reason}", sides)]
+        return [_unknown(located(question, result.reason), sides)]
     if result.verdict is Verdict.PROVED:
         if same_shape and _same_bytes(before, after):
             kind = "same_bytes" if types else "respelled"
-            why = problems.SAME_PLACES(types)
-            return [Finding(kind, "", why, decided_by=result.decided_by, **sides)]
+            return [Finding(kind, "", problems.SAME_PLACES(types), decided_by=result.decided_by, **sides)]
         if not same_shape:
-            why = problems.FREE_RESHAPE(types)
-            return [Finding("same_bytes", "", why, decided_by=result.decided_by, **sides)]
+            return [Finding("same_bytes", "", problems.FREE_RESHAPE(types), decided_by=result.decided_by, **sides)]
         return []
     if result.counterexample is not None and "element" not in result.counterexample:
         return []  # only the allotted bytes differ, which _bytes says

@@ -76,7 +76,7 @@ def lowered(one: Provenance, other: Provenance) -> list[Finding]:
     """The finding where there is no other: another program was compiled, and its figures are the same."""
     if one.lowered == other.lowered or not (one.lowered and other.lowered):
         return []
-    why = problems.LOWERED_OTHERWISE()
+    why: str = problems.LOWERED_OTHERWISE()
     if one.jax != other.jax:
         why = extended(why, f"; it was lowered by jax {one.jax}, and is by {other.jax}")
     return [

@@ -256,7 +256,7 @@ class _PairWalk:
         """One operation in the place of another, of other operands."""
         if self._told(old, new):
             return
-        why = problems.NOW_BEFORE(_text(new), _text(old))
+        why: str = problems.NOW_BEFORE(_text(new), _text(old))
         if any(each.own.partition("\0")[0] in _REARRANGE for each in (old, new)):
             why = extended(
                 why, ": dimensions stand in another order from here up, and whether the same is computed is not decided"

@@ -88,6 +88,7 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
 def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Finding]:
     instead = _instead(new, gone)
     found = []
+    why: str
     for each in new:
         why = problems.MOVED_NEWLY(bytes_in_words(each.size), _in_loops(each))
         if instead:

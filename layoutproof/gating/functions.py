@@ -114,8 +114,8 @@ def of_texts(computed: Computed, digests: tuple[str, str], below: Sequence[Findi
         rounds = f"; it rounds more now: {computed.narrower}" if computed.narrower else ""
         severity = "warn" if computed.narrower else "allow"
         follows = tuple(replace(each, severity=severity) for each in known)
-        why = problems.WRITTEN_OTHERWISE(how, rounds)
-        return [Finding(SAME, _WORDS, why, decided_by=computed.decided_by, follows=follows, **more)]
+        written = problems.WRITTEN_OTHERWISE(how, rounds)
+        return [Finding(SAME, _WORDS, written, decided_by=computed.decided_by, follows=follows, **more)]
     if computed.state == "other":
         parts = f"; they part at {computed.place}" if computed.place else ""
         parts += f", before {computed.before}" if computed.before else ""

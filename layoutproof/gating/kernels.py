@@ -117,8 +117,8 @@ def _assumptions(one: Kernel, other: Kernel) -> list[Finding]:
     olds, news = ({table.name: table for table in every_table(side)} for side in (one, other))
     differ = [n for n in news if n in olds and news[n].assumptions() != olds[n].assumptions()]
     before, after = ({normal(relation): relation.text for relation in side.relations} for side in (one, other))
-    looser = [problems.ASSUMED_TOO(text) for key, text in after.items() if key not in before]
-    tighter = [problems.ASSUMED_NO_MORE(text) for key, text in before.items() if key not in after]
+    looser: list[str] = [problems.ASSUMED_TOO(text) for key, text in after.items() if key not in before]
+    tighter: list[str] = [problems.ASSUMED_NO_MORE(text) for key, text in before.items() if key not in after]
     if differ:
         from layoutproof.gating.demands import assumed
 

@@ -130,7 +130,7 @@ def _model(problem: Problem, stage: CompilerStage | None) -> tuple[Line, ...]:
     model = problem.declared.model
     kept = problem.kept_free(model.kernel)
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
-    lines = [
+    lines: list[Line] = [
         ("cost", problems.COST_MODEL(cost, several if len(problem.shapes) > 1 else '')),
         ("time", problems.TIME_MODEL()),
         ("HBM bytes", problems.TRAFFIC_MODEL()),

@@ -210,7 +210,7 @@ BAD = {
     ("ask", "injective", "{a: "): "not YAML",
     ("ask", "injective", "{a: 1, b: 2}"): "a layout is a text or a mapping with one key",
     ("locate", SCORES, "2,x"): words("cli.index_form", what="an index", found="x"),
-    ("locate", SCORES, "2,7"): "index 7 of dimension 1",
+    ("locate", SCORES, "2,7"): stretch("questions.index_outside", index=7, dimension=1),
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
     ("locate", SCORES, "--at", "lane 5"): "unknown coordinate 'lane'; known: offset, p0",
@@ -346,7 +346,7 @@ def test_locate_at_a_place(run: Any) -> None:
     ]
     code, out, err = run("locate", "f32[3,5] strides (4,1)", "--at", "offset")
     assert (code, out) == (3, "")
-    assert "the coordinates do not tell i" in err
+    assert stretch("questions.formula_digits", dimension="i") in err
     code, out, err = run("locate", "(i < 100000000) -> (i * 7 % 10,)", "--at", "p0=3")
     assert (code, out) == (3, "")
     assert "at least 16 elements" in err

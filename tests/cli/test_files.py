@@ -209,7 +209,7 @@ def test_a_file_for_another_command_is_told_which(tmp_path: Path) -> None:
     (checked, searched), _ = commands(tmp_path, ["check", "search.yaml"], ["search", "good.yaml"])
     assert checked.code == searched.code == 2
     assert "search.yaml:1:1" in checked.out
-    assert "solve it with: layoutproof search search.yaml" in checked.out
+    assert said.stretch("specs.search_file", file="search.yaml") in checked.out
     assert searched.err == (
         "good.yaml:2:1: a spec file: it makes claims and states no problem; "
         "prove them with: layoutproof check good.yaml\n"

@@ -168,7 +168,7 @@ def test_a_lock_without_a_body(capsys: pytest.CaptureFixture[str]) -> None:
     for against in ((), ("--against", "main")):
         exit_code, found = gate(capsys, *against)
         assert (exit_code, set(found)) == (3, {"unknown"})
-        assert found["unknown"].endswith("write it anew with: layoutproof gate --lock")
+        assert found["unknown"].endswith(said.stretch("gating.write_anew", command="layoutproof gate --lock"))
     assert cli.run(["gate", "--lock"]) == 0
     assert Path("layoutproof.lock").read_text().splitlines() == lines
     assert gate(capsys) == (0, {})

@@ -174,7 +174,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
     assert run("users_kernels:gather_below_8", *arguments[1:])[0] == 0
     code, _, err = run(*arguments, "--assume", "0 <= t < 8")
     assert code == 2
-    assert "about no table; the calls have prefetch0" in err
+    assert stretch("kernel.assumption_no_table", have="the calls have prefetch0") in err
 
 
 @pytest.mark.parametrize(
@@ -370,14 +370,19 @@ def test_a_kernel_of_types_as_numpy_writes_them(run: Any) -> None:
     ("arguments", "said"),
     [
         (["nowhere_at_all:f"], "there is no module 'nowhere_at_all'; modules are found from "),
-        (["users_kernels.deep:f"], "there is no module 'users_kernels.deep'"),
+        (["users_kernels.deep:f"], stretch("traced.no_module", part="users_kernels.deep")),
         (["nowhere.py:f"], "nowhere.py: No such file"),
         (["users_kernels:cpy"], "users_kernels has no 'cpy'" + words("core.did_you_mean", name="copy")),
         (["users_kernels:three"], words("traced.not_callable", where="users_kernels", name="three", found=3)),
         (["users_kernels"], words("traced.function_form", place="users_kernels")),
         ([":f"], stretch("traced.function_form")),
         (["a b:f"], words("traced.no_module_name", where="a b")),
-        (["users_kernels:copy"], "takes (x, block=256) and was given 0 arguments: missing a required argument: 'x'"),
+        (
+            ["users_kernels:copy"],
+            stretch(
+                "traced.called_with", parameters="x, block=256", given="0 arguments: missing a required argument: 'x'"
+            ),
+        ),
         (["users_kernels:whole", "--arg", "f32[8]"], "takes () and was given 1 argument: too many positional"),
         (["users_kernels:copy", "--arg", "f32[8]", "--kwarg", "bloc=8"], "unexpected keyword argument 'bloc'"),
         (

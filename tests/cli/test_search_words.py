@@ -93,7 +93,10 @@ def test_a_function_is_searched_without_a_file(run: Any) -> None:
         (["a:b"], "--tune bm=128..2048"),
         (["a:b", "--tune", "bm"], "--tune takes NAME=VALUE"),
         (["a:b", "--tune", "bm=x"], stretch("searching.variable_form")),
-        (["a:b", "--tune", "bm=8..64:0"], "'multiple_of': expected a number of at least 1; found 0"),
+        (
+            ["a:b", "--tune", "bm=8..64:0"],
+            "'multiple_of': " + words("specs.expected", wanted="a number of at least 1", found="0"),
+        ),
         (["a:b", "--tune", "bm=64..8"], "'bm': no number is in"),
         (["a:b", "--tune", "bm=8..N"], "'bm': N is not known here; known: no name"),
         (
@@ -162,8 +165,8 @@ def test_values_of_numpy_and_ranges_are_values(tmp_path: Path, monkeypatch: pyte
     assert found(range(8, 25, 8)) == found(numpy.array([8, 16, 24])) == found((numpy.int64(8), 16, 24)) == plain
     for wrong, what in (
         ({8, 16}, "a problem holds numbers, texts, lists and mappings, not {8, 16}"),
-        ([numpy.float64(8)], "'rows': expected a whole number; found 8.0"),
-        ([float("nan")], "'rows': expected a whole number; found nan"),
+        ([numpy.float64(8)], "'rows': " + words("specs.expected", wanted="a whole number", found="8.0")),
+        ([float("nan")], "'rows': " + words("specs.expected", wanted="a whole number", found="nan")),
     ):
         with pytest.raises(lp.LayoutError, match=re.escape(what)):
             found(wrong)

@@ -12,6 +12,7 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.gating.lock_head import NAME
 from tests.recorded import CASES
+from tests.said import stretch
 
 RECORDED = CASES / "locked_repository"
 
@@ -61,7 +62,7 @@ def of_version(version: int) -> None:
     Path(NAME).write_text(Path(NAME).read_text().replace("lock 2:", f"lock {version}:"))
 
 
-WRITE = "write it anew with: layoutproof gate --lock specs 'more specs'"
+WRITE = stretch("gating.write_anew", command="layoutproof gate --lock specs 'more specs'")
 
 
 def test_an_earlier_version_says_how_to_write_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:

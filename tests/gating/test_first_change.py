@@ -10,7 +10,7 @@ import pytest
 from layoutproof.core.finding import Finding
 from layoutproof.gating.first_change import SourceRow, cause, caused, changed
 from layoutproof.gating.text_rows import text_rows
-from tests.said import words
+from tests.said import stretch, words
 
 HELPER = "m.py:3"
 
@@ -235,6 +235,6 @@ def test_two_texts_name_the_value_and_the_line_behind_it_of_which_nothing_is_lef
     assert {*rows.places.values()} == {(), ("m.py:7",), ("m.py:9",)}
     assert of_texts(old, text(17, 18, 29)) == ""
     found = of_texts(old, text(17, 18, 19, tanh="f32[8,16]{1,0}"))
-    assert found.startswith("m.py:18: nothing is left of what stands here; tanh before it (m.py:17) gives f32[8,16]")
+    assert found.startswith(stretch("gating.nothing_left", place="m.py:18", operation="tanh", before="m.py:17"))
     # a parameter comes before all others, and a text does not say where it is asked for
     assert of_texts(old, text(7, 8, 9, "f32[8,16]{1,0}", "devices=[2]")).startswith("the parameter x is ")

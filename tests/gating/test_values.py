@@ -171,7 +171,7 @@ OUTFEED = PARAMETERS + (
     "  ROOT %o = f32[8]{0} multiply(%a, %b)\n"
 )
 UNKNOWN = {
-    "what is done besides": (OUTFEED, OUTFEED.replace("sine", "cosine"), stretch("programs.more_in_kernel")),
+    "what is done besides": (OUTFEED, OUTFEED.replace("sine", "cosine"), stretch("programs.more_than_results")),
     "an order of data": (
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} add(%s, %b)\n",
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} subtract(%s, %b)\n",

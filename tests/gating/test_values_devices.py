@@ -11,7 +11,7 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.programs.two_texts import computed
 from tests.gating.mutants import unnamed
-from tests.said import words
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +123,7 @@ def test_a_mean_left_out_rests_on_what_devices_hold(capsys: pytest.CaptureFixtur
     """Of what all devices hold alike the mean is that: a text that does not say so leaves it open, and is denied."""
     found = computed(MEAN, UNSUMMED)
     assert found.state == "unknown"
-    assert "where all devices hold the same of each parameter there is no difference" in found.reason
+    assert stretch("programs.same_where_all_hold_it", what="there is no difference") in found.reason
     assert "the texts do not say what each holds" in found.reason
     code, said = gate(capsys, MEAN, UNSUMMED)
     assert (code, said["function_unknown"]["severity"]) == (1, "info")

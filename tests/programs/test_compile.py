@@ -179,7 +179,7 @@ BAD: list[tuple[list[str], int, str]] = [
     (["model:plain", "--arg", "q32[8,4]"], 2, "unknown element type 'q32'"),
     (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, stretch_of("programs.donated_form")),
     (["model:ends", "--arg", "f32[8,4]"], 3, "gave up by itself"),
-    (["model:plain"], 2, "takes (x, scale=2.0) and was given 0 arguments"),
+    (["model:plain"], 2, stretch_of("traced.called_with", parameters="x, scale=2.0", given="0 arguments")),
     (["no.such:function"], 2, "there is no module"),
 ]
 

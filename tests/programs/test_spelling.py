@@ -101,7 +101,7 @@ def test_the_claim(tmp_path: Path) -> None:
     assert "result[0] for cache, P('data',) where the program has P('data', None): " + SLOW in said[first][2]
     assert said[first + 2][0] == "refuted"
     assert "cache, P('model', None) where the program has P('data', None): another placement" in said[first + 2][1]
-    assert "another mesh, batch=2,model=2 and not data=2,model=2" in said[first + 3][1]
+    assert stretch("programs.other_mesh", mesh="batch=2,model=2", other="data=2,model=2") in said[first + 3][1]
     assert stretch("sharding.no_place") in said[first + 4][1]
     assert stretch("programs.of_and_as") in said[first + 5][1]
     assert page.code == 0

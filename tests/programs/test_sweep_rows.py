@@ -90,7 +90,7 @@ def test_points_of_devices_and_shardings() -> None:
             {"mesh": ("data=-1,model=3",), "topology": ("2x4",)},
             said.words("programs.devices_not_divided", others=3, devices=8, topology="2x4"),
         ),
-        (BASE, {"mesh": ("data=-1,model=-1",)}, "one axis of a mesh may have the size -1"),
+        (BASE, {"mesh": ("data=-1,model=-1",)}, said.stretch("programs.one_open_size", size=-1)),
         (BASE, {"mesh": ("data",)}, "'data' is no axis"),
         (replace(BASE, target="cpu"), {"mesh": ("data=-1",)}, said.stretch("programs.no_topology_of_cpu")),
         (BASE, {"mesh": ("data=-1",), "topology": ("2by2",)}, said.stretch("programs.topology_form")),

@@ -422,7 +422,7 @@ def test_counts_are_those_of_enumeration(name: str) -> None:
         ({"within": "cud"}, r"unknown target 'cud'; did you mean 'cuda'\? Known: cuda, (.*, )?trainium"),
         ({"within": "trainium"}, "trainium bounds the axes P, Bank, and the layout has lane, warp, reg"),
         ({"within": {"lanes": 32}}, "no axis 'lanes'; it has lane, warp, reg"),
-        ({"within": {"lane": 0}}, "at least 1, not 0"),
+        ({"within": {"lane": 0}}, stretch("properties.in_bounds_extent_form", found=0)),
         ({"within": 5}, "a mapping of axes to extents, .* not 5"),
         ({"within": ["lane"]}, r"not \['lane'\]"),
     ],

@@ -61,7 +61,7 @@ def test_none_and_unknown() -> None:
         (
             "target: v5e\nrequire: [even, [1]]\nlayouts: {a: 'f32[8]'}",
             (2, 17),
-            "require is one of even, whole, not [1]",
+            words("kernel.part_choice", what="require", known="even, whole", value="[1]", near=""),
         ),
         ("target: v5e\nrequire: square\nlayouts: {a: 'f32[8]'}", (2, 10), "not 'square'"),
         ("layouts: {a: 'f32[8]'}", (1, 1), "'target' is missing"),
@@ -71,7 +71,11 @@ def test_none_and_unknown() -> None:
         ("target: v5e\nlayouts:\n  a: f33[8]", (3, 6), "f33"),
         ("target: v5e\nlayouts:\n  a: 8", (3, 6), stretch("searching.shape_form")),
         ("target: v5e\nlayouts: []", (2, 10), "'layouts': expected a mapping"),
-        ("target: v5e\norder: any\nlayouts: {a: 'f32[8]'}", (2, 8), "order is one of each, shared, not 'any'"),
+        (
+            "target: v5e\norder: any\nlayouts: {a: 'f32[8]'}",
+            (2, 8),
+            words("kernel.part_choice", what="order", known="each, shared", value="'any'", near=""),
+        ),
         ("target: v5e\norder: shared\nlayouts: {a: 'f32[8,4]'}", (3, 14), "needs a name"),
         ("target: v5e\nsizes: {n: 0}\nlayouts: {a: 'f32[n]'}", (2, 12), "at least 1; found 0"),
         ("target: v5e\nshardings: {a: 'f32[8]'}", (2, 12), "need a mesh"),

@@ -181,7 +181,7 @@ def test_a_product_that_the_body_holds_is_told_of_what_is_traced_and_what_is_not
     verdicts = [legal(rows=each).verdict for each in rows]
     # 2048 x 2048 scores in 32 bits are all of VMEM
     assert verdicts == [PROVED] * 8 + [UNKNOWN] * 2
-    assert "a product of the body 16777216" in legal(rows=2048).reason
+    assert stretch_of("searching.vmem_with_product", held=16777216) in legal(rows=2048).reason
 
 
 def test_what_the_function_refuses_is_refused_in_its_words() -> None:

@@ -29,10 +29,15 @@ WRONG = [
         "multiple_of: 128, divides",
         "multiple_of: -3, divides",
         "19:21",
-        "'multiple_of': expected a number of at least 1; found -3",
+        "'multiple_of': " + words("specs.expected", wanted="a number of at least 1", found="-3"),
     ),
     ("divides: K", "divides: Q", "19:7", stretch("searching.unknown_name", name="Q")),
-    ("bk: {multiple_of: 128, divides: K}", "bk: []", "19:7", "'bk': expected at least one entry; found []"),
+    (
+        "bk: {multiple_of: 128, divides: K}",
+        "bk: []",
+        "19:7",
+        "'bk': " + words("specs.expected", wanted="at least one entry", found="[]"),
+    ),
     ("bk: {multiple_of: 128, divides: K}", "K: [5]", "19:3", stretch("searching.size_and_variable", name="K")),
     ("bk: {multiple_of: 128, divides: K}", "time: [5]", "19:3", stretch("searching.figure_name", name="time")),
     (
@@ -59,12 +64,27 @@ WRONG = [
     ("headroom: matmul", 'constraints: ["bm > 1", "bx > 3"]', "21:25", stretch("searching.unknown_name", name="bx")),
     ("headroom: matmul", "cost: bm +", "21:7", "cannot read 'bm +'"),
     ("headroom: matmul", "step_overhead: 3 days", "21:16", stretch("searching.overhead_form")),
-    ("headroom: matmul", "over: mean", "21:7", "over is one of worst, sum, not 'mean'"),
-    ("headroom: matmul", "partial: maybe", "21:10", "partial is one of masked, none, not 'maybe'"),
+    (
+        "headroom: matmul",
+        "over: mean",
+        "21:7",
+        words("kernel.part_choice", what="over", known="worst, sum", value="'mean'", near=""),
+    ),
+    (
+        "headroom: matmul",
+        "partial: maybe",
+        "21:10",
+        words("kernel.part_choice", what="partial", known="masked, none", value="'maybe'", near=""),
+    ),
     ("headroom: matmul", "body: bodies.py", "21:7", stretch("traced.function_form")),
     ("headroom: matmul", "compiler: newest", "4:9", "a compiler is a version of libtpu, not 'newest'"),
     ("headroom: matmul", "shardings: {}", "2:1", words("searching.several_problems", problems="kernel and arrays")),
-    ("sizes: {M: 1024", "sizes: {M: 0", "15:12", "'M': expected a number of at least 1; found 0"),
+    (
+        "sizes: {M: 1024",
+        "sizes: {M: 0",
+        "15:12",
+        "'M': " + words("specs.expected", wanted="a number of at least 1", found="0"),
+    ),
     ("sizes: {M: 1024, N: 1024, K: 1024}", "sizes: [{M: 8}, {N: 8}]", "15:8", "names the same sizes"),
 ]
 

@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.kernel import kernel_text
 from layoutproof.searching import search_model
 from layoutproof.searching.file import problem_of
-from layoutproof.searching.search_model import LARGEST, KernelKeys, OperandKeys, ScratchKeys
+from layoutproof.searching.search_model import KernelKeys, OperandKeys, ScratchKeys
 from layoutproof.specs import spec_model
 from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.validation import keys_of
@@ -86,6 +86,16 @@ def test_there_are_examples_of_every_kind() -> None:
             assert problem_of(read_yaml(text), "s.yaml") is not None
 
 
+def _expected(key: str, wanted: str, found: str) -> str:
+    """What is said of a value of a key."""
+    return f"'{key}': " + words_of("specs.expected", wanted=wanted, found=found)
+
+
+def _choice(key: str, known: str, found: str) -> str:
+    """What is said of a word that is none of those."""
+    return words_of("kernel.part_choice", what=key, known=known, value=found, near="")
+
+
 # (file, what is there, what stands instead, line:column, words, whether the schema can say it)
 PLANTED = [
     (
@@ -111,33 +121,33 @@ PLANTED = [
     (KERNEL, "headroom: 0%", "constraints: [true]", "9:15", stretch_of("searching.condition_form"), True),
     (KERNEL, "headroom: 0%", "vmem: 1.5", "9:7", "an amount of memory is", True),
     (KERNEL, "headroom: 0%", "vmem: 0MiB", "9:7", "an amount of memory is", False),
-    (KERNEL, "headroom: 0%", "note: 3", "9:7", "'note': expected text; found 3", True),
-    (KERNEL, "M: 64", "M: '64'", "7:12", "'M': expected a whole number; found '64'", True),
-    (KERNEL, "M: 64", "M: -64", "7:12", "'M': expected a number of at least 1; found -64", True),
-    (KERNEL, "M: 64", "M: true", "7:12", "'M': expected a whole number; found True", True),
-    (KERNEL, "M: 64", "M: .nan", "7:12", "'M': expected a whole number; found nan", True),
-    (KERNEL, "M: 64", "M: 64.5", "7:12", "'M': expected a whole number; found 64.5", True),
-    (KERNEL, "M: 64", f"M: {HUGE}", "7:12", f"'M': expected a number of at most {LARGEST}; found {HUGE}", True),
+    (KERNEL, "headroom: 0%", "note: 3", "9:7", _expected("note", "text", "3"), True),
+    (KERNEL, "M: 64", "M: '64'", "7:12", _expected("M", "a whole number", "'64'"), True),
+    (KERNEL, "M: 64", "M: -64", "7:12", _expected("M", "a number of at least 1", "-64"), True),
+    (KERNEL, "M: 64", "M: true", "7:12", _expected("M", "a whole number", "True"), True),
+    (KERNEL, "M: 64", "M: .nan", "7:12", _expected("M", "a whole number", "nan"), True),
+    (KERNEL, "M: 64", "M: 64.5", "7:12", _expected("M", "a whole number", "64.5"), True),
+    (KERNEL, "M: 64", f"M: {HUGE}", "7:12", _expected("M", f"a number of at most {LARGEST}", f"{HUGE}"), True),
     (KERNEL, "M: 64", f"M: {'9' * 50}", "7:12", words_of("specs.number_length", characters=50, most=40), True),
     (KERNEL, "M: 64", "M: 64, M: 65", "7:16", words_of("specs.duplicate_key", key="M", line=7), False),
-    (KERNEL, "{M: 64, N: 128}", "{}", "7:8", "'sizes': expected at least one entry; found {}", True),
-    (KERNEL, "{M: 64, N: 128}", "5", "7:8", "'sizes': expected a mapping; found 5", True),
+    (KERNEL, "{M: 64, N: 128}", "{}", "7:8", _expected("sizes", "at least one entry", "{}"), True),
+    (KERNEL, "{M: 64, N: 128}", "5", "7:8", _expected("sizes", "a mapping", "5"), True),
     (KERNEL, "M: 64, N: 128}", "M: 64, N: 128, a b: 1}", "7:24", words_of("searching.no_name", name="a b"), True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[]", "8:12", "'bm': expected at least one entry; found []", True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[8, true]", "8:16", "'bm': expected a whole number; found True", True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[8, -8]", "8:16", "'bm': expected a number of at least 1; found -8", True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[]", "8:12", _expected("bm", "at least one entry", "[]"), True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[8, true]", "8:16", _expected("bm", "a whole number", "True"), True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[8, -8]", "8:16", _expected("bm", "a number of at least 1", "-8"), True),
     (KERNEL, "from: 8", "from: 64, to: 8", "8:12", "'bm': no number is in {'from': 64, 'to': 8", False),
-    (KERNEL, "multiple_of: 8", "powers_of: 1", "8:33", "'powers_of': expected a number of at least 2; found 1", True),
-    (KERNEL, "multiple_of: 8", "to: .inf", "8:26", "'to': expected a whole number; found inf", True),
+    (KERNEL, "multiple_of: 8", "powers_of: 1", "8:33", _expected("powers_of", "a number of at least 2", "1"), True),
+    (KERNEL, "multiple_of: 8", "to: .inf", "8:26", _expected("to", "a whole number", "inf"), True),
     (KERNEL, "multiple_of: 8", f"to: {2**40}", "8:12", "'bm': at most 1048576 values", False),
     (KERNEL, "headroom: 0%", "partial: mask", "9:10", "did you mean 'masked'?", True),
     (KERNEL, "[parallel]", "[paralel]", "4:15", "did you mean 'parallel'?", True),
     (KERNEL, "target: v5e\n", "", "1:1", "'target' is missing", True),
     (KERNEL, "tune: {bm: {from: 8, multiple_of: 8}}\n", "", "1:1", "'tune' is missing", True),
     (TRACE, "tune:", "arg: []\ntune:", "6:1", "unknown key 'arg'" + words_of("core.did_you_mean", name="args"), True),
-    (TRACE, 'args: ["bf16[M,M]", "bf16[M,M]"]', "args: 3", "4:7", "'args': expected a list; found 3", True),
+    (TRACE, 'args: ["bf16[M,M]", "bf16[M,M]"]', "args: 3", "4:7", _expected("args", "a list", "3"), True),
     (TRACE, "kwargs: {", "kwargs: [{", "5:9", "'kwargs': expected a mapping", True),
-    (TRACE, "tune:", "confirm: libtpu\ntune:", "6:10", "confirm is one of compiler, not 'libtpu'", True),
+    (TRACE, "tune:", "confirm: libtpu\ntune:", "6:10", _choice("confirm", "compiler", "'libtpu'"), True),
     (TRACE, "sizes: {M: 256}", "sizes: [{M: 256}, {M: 512}]", "3:8", "one set of sizes", False),
     (TRACE, "tune:", "over: sum\ntune:", "6:1", "unknown key 'over'", True),
     (
@@ -149,10 +159,10 @@ PLANTED = [
         True,
     ),
     (ARRAYS, "require: [even]", "require: [evn]", "6:11", "did you mean 'even'?", True),
-    (ARRAYS, "require: [even]", "order: all", "6:8", "order is one of each, shared, not 'all'", True),
-    (ARRAYS, "{x: 2}", "{x: 0}", "4:11", "'x': expected a number of at least 1; found 0", True),
-    (ARRAYS, "{x: 2}", "{x: true}", "4:11", "'x': expected a whole number; found True", True),
-    (ARRAYS, "{x: 2}", "{}", "4:7", "'mesh': expected at least one entry; found {}", True),
+    (ARRAYS, "require: [even]", "order: all", "6:8", _choice("order", "each, shared", "'all'"), True),
+    (ARRAYS, "{x: 2}", "{x: 0}", "4:11", _expected("x", "a number of at least 1", "0"), True),
+    (ARRAYS, "{x: 2}", "{x: true}", "4:11", _expected("x", "a whole number", "True"), True),
+    (ARRAYS, "{x: 2}", "{}", "4:7", _expected("mesh", "at least one entry", "{}"), True),
     (
         ARRAYS,
         "{x: 2}",

@@ -305,7 +305,7 @@ def test_splash_attention_asks_the_compiler() -> None:
         (
             "trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nconfirm: yes",
             (5, 10),
-            "confirm is one of compiler, not 'yes'",
+            words("kernel.part_choice", what="confirm", known="compiler", value="'yes'", near=""),
         ),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\ncost: z", (5, 7), "z is not known"),
         ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), stretch("searching.no_tpu")),
