@@ -224,7 +224,7 @@ def test_nothing_is_feasible(run: Any) -> None:
             "searching.not_met_together",
             conditions="bm * bn >= 2**21, double buffering",
             last="16.00 MiB of VMEM (v5e has 128.00)",
-            others="any 2",
+            others="any 2 of them",
         )
         in out
     )

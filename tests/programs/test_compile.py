@@ -168,7 +168,7 @@ BAD: list[tuple[list[str], int, str]] = [
     (
         ["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"],
         2,
-        stretch_of("sharding.mesh_no_axis", name="y"),
+        stretch_of("sharding.no_axis", name="y", have="its axes are x"),
     ),
     (
         ["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"],

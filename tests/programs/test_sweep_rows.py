@@ -92,7 +92,7 @@ def test_points_of_devices_and_shardings() -> None:
         ),
         (BASE, {"mesh": ("data=-1,model=-1",)}, said.stretch("programs.one_open_size", size=-1)),
         (BASE, {"mesh": ("data",)}, "'data' is no axis"),
-        (replace(BASE, target="cpu"), {"mesh": ("data=-1",)}, said.stretch("programs.no_topology_of_cpu")),
+        (replace(BASE, target="cpu"), {"mesh": ("data=-1",)}, said.stretch("programs.cpu_mesh_open")),
         (BASE, {"mesh": ("data=-1",), "topology": ("2by2",)}, said.stretch("programs.topology_form")),
         (
             replace(BASE, mesh={"data": -1, "model": 3}),

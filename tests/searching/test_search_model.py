@@ -15,7 +15,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.kernel import kernel_text
 from layoutproof.searching import search_model
 from layoutproof.searching.file import problem_of
-from layoutproof.searching.search_model import KernelKeys, OperandKeys, ScratchKeys
+from layoutproof.searching.search_model import LARGEST, KernelKeys, OperandKeys, ScratchKeys
 from layoutproof.specs import spec_model
 from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.validation import keys_of
