@@ -43,7 +43,7 @@ def asked(found: Tilings) -> str:
     """Which compiler was asked what, or why it was not."""
     unasked = next((one.unasked for one in found.replies or () if not one.report), "")
     if unasked or not found.told:
-        return problems.NOT_ASKED(unasked or "there is nothing to compile")
+        return problems.NOT_ASKED(unasked or problems.NOTHING_TO_COMPILE())
     if found.problem.declared.body is None:
         return problems.STAND_IN_ASKED(version())
     return problems.OWN_BODY_ASKED(version())

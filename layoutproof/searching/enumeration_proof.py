@@ -53,7 +53,7 @@ def asked(found: Tilings) -> tuple[bool, str]:
     how = found.enumerated
     if not how.unasked and (found.found or how.refused):
         return True, problems.FUNCTION_ASKED(version())
-    return False, problems.NOT_ASKED(how.unasked or "there is nothing to compile")
+    return False, problems.NOT_ASKED(how.unasked or problems.NOTHING_TO_COMPILE())
 
 
 def _proof(found: Tilings, how: Enumerated) -> tuple[Line, ...]:
