@@ -41,7 +41,13 @@ def cases() -> Iterator[Callable[[], object]]:
 
 def asserted() -> list[str]:
     """The ids that tests assert by `Said`, or whose words they look for in what a command prints."""
-    return sorted({id for text in suite().values() for id in re.findall(r'\b(?:Said|words)\(\s*"([a-z]+\.\w+)"', text)})
+    return sorted(
+        {
+            id
+            for text in suite().values()
+            for id in re.findall(r'\b(?:Said|words|stretch)(?:_of)?\(\s*"([a-z0-9_]+\.\w+)"', text)
+        }
+    )
 
 
 def table(rows: Iterable[tuple[str, str]]) -> list[str]:

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from string import Formatter
 
 import pytest
 
@@ -96,3 +97,21 @@ def words(id: str, /, **figures: object) -> str:
     template = templates()[id]
     assert sorted(figures) == sorted(template.names()), id
     return str(template(*(figures[name] for name in template.names())))
+
+
+def stretch(id: str, /, **figures: object) -> str:
+    """The longest part of a message's text between two values that are not given, to be looked for in what a command
+    prints.
+
+    >>> stretch("core.unknown_name", what="engine", word="digit")
+    "unknown engine 'digit'"
+    """
+    parts = [""]
+    for text, name, spec, conversion in Formatter().parse(templates()[id].words):
+        parts[-1] += text
+        if name in figures:
+            shown = f"{{value{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}}}"
+            parts[-1] += shown.format(value=figures[name])
+        elif name:
+            parts.append("")
+    return max(parts, key=len).strip()

@@ -24,7 +24,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.visible import json_text
 from layoutproof.formats import render
 from layoutproof.formats.json import GateDocument
-from layoutproof.gating import states
+from layoutproof.gating import problems, states
 from layoutproof.specs.check import Outcome, check_paths, unasked_in
 from layoutproof.specs.report import CheckDocument
 from layoutproof.specs.spec import Check
@@ -134,9 +134,28 @@ class CiRun(Answer):
 
     def _parts(self) -> list[Report]:
         parts = [self.checked.report()] if self.checked is not None else []
-        parts += [self.changes.report] if self.changes is not None else []
+        changes = self._changes_alone()
+        parts += [changes.report] if changes is not None else []
         share = Report(self.share_text(), self.demands, 0, self.notes())
         return [*parts, share] if self.demands or self.notes() else parts
+
+    def _changes_alone(self) -> Changes | None:
+        """The changes without the files that the claims' half reports as not readable: a reader is told once."""
+        if self.changes is None or self.checked is None:
+            return self.changes
+        told = {_mistake(finding) for finding in self.checked.findings if finding.bad_input}
+        report = self.changes.report
+        twice = [f for f in report.findings if f.bad_input and _mistake(f) in told]
+        if not twice:
+            return self.changes
+        files = dict.fromkeys(f.file for f in twice)
+        report = replace(
+            report,
+            findings=tuple(f for f in report.findings if f not in twice),
+            compared=max(0, report.compared - len(files)),
+            notes=(*report.notes, problems.UNREADABLE_FILES(", ".join(files))),
+        )
+        return replace(self.changes, report=report)
 
     def share_text(self) -> str:
         """The share that is proved, in words.
@@ -195,8 +214,9 @@ class CiRun(Answer):
         halves = []
         if self.checked is not None:
             halves.append(self.checked.text(everything) if form == "text" else render(form, self.checked.report()))
-        if self.changes is not None:
-            halves.append(self.changes.text(form))
+        changes = self._changes_alone()
+        if changes is not None:
+            halves.append(changes.text(form))
         return ("\n" if form == "github" else "\n\n").join([*halves, *self._closing(form)])
 
     def _closing(self, form: str) -> list[str]:
@@ -446,6 +466,11 @@ def _digest(item: Check | Outcome) -> str:
     else:
         said = [os.path.relpath(item.finding.file or "."), item.finding.question, item.finding.reason]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _mistake(finding: Finding) -> tuple[str, int, int, str]:
+    """A mistake in a file, by its place and its words."""
+    return finding.file, finding.line, finding.column, finding.reason
 
 
 def _share(outcomes: Sequence[Outcome]) -> tuple[int, int]:

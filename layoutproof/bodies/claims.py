@@ -18,6 +18,7 @@ from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads
 from layoutproof.bodies.sums import with_sums
 from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced, written
 from layoutproof.bodies.wraps import Bounds, bounds, without
+from layoutproof.core import problems as core_problems
 from layoutproof.core.budget import spend
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -206,7 +207,7 @@ def not_modelled(kernel: Kernel, body: Body) -> list[Obligation]:
         return []
     parts = [problems.SAID_AT(what, short_place(at)) if at else what for at, what in first.items()]
     said = parts[0] if len(parts) == 1 else " and ".join(parts)
-    return [Obligation(kernel.name, undecided(problems.NOT_MODELLED(said)), source=next(iter(first)))]
+    return [Obligation(kernel.name, undecided(core_problems.NOT_MODELLED(said)), source=next(iter(first)))]
 
 
 class TablePoint:

@@ -15,6 +15,7 @@ from layoutproof.bodies.effects import Spot, is_remote
 from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, running
 from layoutproof.bodies.regions import ViewedRegion, array_of
 from layoutproof.bodies.ways import FORGOTTEN, Flight, Slot, Way
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import Undecided
 from layoutproof.core.message import restated
 from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
@@ -293,7 +294,7 @@ def _lost(kernel: Kernel) -> str:
     if kernel.body_reader is None:
         return texts.BODY_NOT_READ(kernel.name)
     if kernel.body.unmodelled:
-        return texts.NOT_MODELLED(kernel.body.unmodelled[0][0])
+        return core_problems.NOT_MODELLED(kernel.body.unmodelled[0][0])
     if any(map(is_remote, kernel.body.effects)):
         return texts.OTHER_DEVICE()
     if any(type(extent) is not int for extent in kernel.grid):

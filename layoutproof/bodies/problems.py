@@ -222,7 +222,6 @@ NOT_COMMITTED = Template(
     "bodies.not_committed", "{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
 )
 NOT_KNOWN = Template("bodies.not_known", "{why}: not known")
-NOT_MODELLED = Template("bodies.not_modelled", "not modelled: {said}")
 NOT_ORDERED = Template(
     "bodies.not_ordered",
     "nothing says that {name} waits for the copy into {word} before {user} it: give it to {name}, and "

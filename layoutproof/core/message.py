@@ -10,7 +10,7 @@ Templates stand in `problems.py` of a package, or in the file of the one rule th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import Formatter
@@ -123,6 +123,38 @@ def restated(text: str, of: str, **figures: object) -> str:
         The text; of a message the same one.
     """
     return Message(text, of.id, {**of.figures, **figures}) if isinstance(of, Message) else text
+
+
+def extended(text: str, rest: str) -> str:
+    """A text with more at its end.
+
+    Args:
+        text: The text.
+        rest: What follows it.
+
+    Returns:
+        Both; of a message the same one.
+
+    >>> brief(extended(Template("kernel.word", "{word!r} is no word")("a b"), "; words: a"))
+    "kernel.word(word='a b')"
+    """
+    return restated(f"{text}{rest}", text)
+
+
+def listing(texts: Sequence[str], between: str = "; ") -> str:
+    """Several texts as one.
+
+    Args:
+        texts: The texts.
+        between: What stands between two of them.
+
+    Returns:
+        All of them; the message that the first one is.
+
+    >>> brief(listing([Template("kernel.word", "{word!r} is no word")("a b"), "and more"]))
+    "kernel.word(word='a b')"
+    """
+    return restated(between.join(texts), texts[0]) if texts else ""
 
 
 def brief(text: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from layoutproof.core.message import Template
 
+ALLOTTED = Template("core.allotted", "{old} bytes are allotted before and {new} after")
 BOX_BITS = Template("core.box_bits", "{what}: the product of its {extents} extents has more than {most_bits} bits")
 BOX_SIZES = Template(
     "core.box_sizes", "{what}: the product of its extents has more than {most_sizes} sizes, multiplied out"
 )
 BRACKETS_DEPTH = Template("core.brackets_depth", "brackets nested more than {deepest} deep")
 CHARACTER = Template("core.character", "unexpected character {text!r}")
+EXTENT_LEAST = Template("core.extent_least", "the extent {extent} must be at least {least}")
+INTERNAL_ERROR = Template("core.internal_error", "this is a bug in layoutproof, please report it: {kind}: {error}")
 MOST_CHARACTERS = Template("core.most_characters", "a text of {text:,} characters; at most {most:,} are read")
 CLOSES_NOTHING = Template("core.closes_nothing", "{sign!r} closes nothing")
 CONDITION_NUMBER = Template(
@@ -50,6 +53,8 @@ MAP_NO_FUNCTION = Template(
     "core.map_no_function", "an index map is a Python function of named parameters, not {function!r}"
 )
 MAP_NO_INTEGER = Template("core.map_no_integer", "an index map works on integers; got {value!r}, a {name}")
+NOT_MODELLED = Template("core.not_modelled", "not modelled: {reason}")
+NOT_UTF8 = Template("core.not_utf8", "not UTF-8 text: byte {byte:#04x}")
 NO_PERMUTATION = Template("core.no_permutation", "permutation {permutation} is not a permutation of 0..{rank}")
 NO_RESHAPE = Template("core.no_reshape", "[{old}] has {before} elements and [{new}] has {after}: no reshape")
 NO_SIZE = Template("core.no_size", "{text!r} is not a size: {error}")
@@ -64,6 +69,8 @@ SIZE_DIVIDES_BY_ZERO = Template("core.size_divides_by_zero", "{text!r} is not a 
 SIZE_TERMS = Template(
     "core.size_terms", "a size has at most {most_terms} terms of {most_factors} factors when multiplied out"
 )
+STRIDE_SIGN = Template("core.stride_sign", "the sign of the stride {stride} depends on its sizes")
 UNKNOWN_NAME = Template("core.unknown_name", "unknown {what} {word!r}{rest}")
 MOST_VALUES = Template("core.most_values", "{what}: more than {most_values} values")
+WHOLE_NUMBER = Template("core.whole_number", "{name} is a whole number, not {found}")
 WRONG_KIND = Template("core.wrong_kind", "{term} is {found} where {wanted} must stand")

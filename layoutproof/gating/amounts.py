@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.gating import problems
 
 
 def amount(kind: str, subject: str, old: int | None, new: int | None, unit: str) -> list[Finding]:
@@ -18,7 +19,7 @@ def amount(kind: str, subject: str, old: int | None, new: int | None, unit: str)
     if old == new:
         return []
     if old is None or new is None:
-        return [unknown(subject, f"{'the old' if old is None else 'the new'} record does not say it")]
+        return [unknown(subject, problems.RECORD_SILENT("the old" if old is None else "the new"))]
     share = {"percent": 100 * (new - old) / old} if old else {}
     figures: dict[str, Any] = {f"{unit}_before": old, f"{unit}_after": new, **share}
     if unit == "bytes":

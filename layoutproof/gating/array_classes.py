@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.gating import problems
 from layoutproof.gating.classes import layouts
 from layoutproof.gating.compiled_program import EntryValue
 from layoutproof.hlo.replication import tiles_of
@@ -53,7 +54,7 @@ def _classes(old: str, new: str) -> tuple[Finding, ...]:
         return tuple(layouts(old, new))
     inner = layouts(one, other) if one != other else []
     if all(f.question in HARMLESS for f in inner) and _space(old) != _space(new):
-        why = f"from memory space {_space(old)} to {_space(new)}; laid out as before"
+        why = problems.MEMORY_SPACE(_space(old), _space(new))
         sides: dict[str, Any] = {"before": old, "after": new, "figures": {"bytes": bytes_of(new)}}
         by = inner[0].decided_by if inner else "the same text"
         kind = "faster_memory" if (_space(old), _space(new)) == (0, FAST) else "memory_space"
@@ -75,20 +76,20 @@ def resharded(old: EntryValue, new: EntryValue) -> list[Finding]:
     """
     sides: dict[str, Any] = {"before": old.sharding or "not sharded", "after": new.sharding or "not sharded"}
     if same_sharding(old.sharding, new.sharding):
-        return [Finding("respelled", "", "the same sharding, as XLA converts both", decided_by="normal form", **sides)]
+        return [Finding("respelled", "", problems.SAME_SHARDING(), decided_by="normal form", **sides)]
     wholes = [side.whole or _whole(side.shape, side.sharding) for side in (old, new)]
     if None in wholes or wholes[0] != wholes[1]:
-        return [Finding("resharded", "", "the sharding changed; each device's part is compared as it is", **sides)]
+        return [Finding("resharded", "", problems.SHARDING_CHANGED_PARTS(), **sides)]
     texts = [f"{wholes[0]} sharded {side.sharding}" for side in (old, new)]
     try:
         found = layouts(*texts)
     except LayoutError as error:
-        return [Finding("resharded", "", f"the sharding changed: {error.problem}", **sides)]
+        return [Finding("resharded", "", problems.SHARDING_CHANGED_UNREAD(error.problem), **sides)]
     kept = [f for f in found if f.question in ("resharded", "respelled", "unknown")]
     if any(f.question not in ("resharded", "respelled", "unknown", "grew", "shrank") for f in found):
-        return [Finding("resharded", "", "the sharding changed", **sides)]
+        return [Finding("resharded", "", problems.SHARDING_CHANGED(), **sides)]
     return [
-        replace(f, subject="", reason=f"as a whole {wholes[0]}: {f.reason}", figures={}, match_heuristic="", **sides)
+        replace(f, subject="", reason=problems.AS_A_WHOLE(wholes[0], f.reason), figures={}, match_heuristic="", **sides)
         for f in kept
     ]
 

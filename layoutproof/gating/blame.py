@@ -18,7 +18,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.files import MAX_YAML, repository_of
 from layoutproof.core.finding import Finding, Report, split_place
 from layoutproof.core.result import Verdict
-from layoutproof.gating import spec_programs, states
+from layoutproof.gating import problems, spec_programs, states
 from layoutproof.gating.first_change import CAUSED
 from layoutproof.gating.git import commit_of, top_here
 from layoutproof.gating.hunks import Hunk, PatchedTree, hunks_of
@@ -37,9 +37,7 @@ def blamed(report: Report, reference: str, library: str, most: int) -> Report:
     """
     wanted = [(k, head) for k, each in enumerate(report.findings) if (head := _head(each)) is not None]
     if not wanted:
-        return replace(
-            report, notes=(*report.notes, "blame: no denied collective, copy, layout or growth of a program")
-        )
+        return replace(report, notes=(*report.notes, problems.NOTHING_TO_BLAME()))
     top = top_here()
     findings, notes = list(report.findings), list(report.notes)
     with states.work_tree_of(reference) as folder, states.work_tree_of(reference) as base:
@@ -53,7 +51,7 @@ def blamed(report: Report, reference: str, library: str, most: int) -> Report:
                 earlier.append(found.parts)
             findings[k] = replace(findings[k], hunks=tuple(map(str, found.parts)) if found.sure else ())
             if found.why:
-                notes.append(f"blame of {head.question} {head.subject}: {found.why}")
+                notes.append(problems.BLAME(head.question, head.subject, found.why))
     tried = f"{len(hunks)} hunk{'' if len(hunks) == 1 else 's'}, {trial.compiled} of at most {most} compilations"
     return replace(report, findings=tuple(findings), notes=(*notes, f"blame: {tried}"))
 
@@ -106,9 +104,9 @@ class _HunkTrial:
         """The hunks that make a finding."""
         name = self._named(finding)
         if name is None:
-            return Blamed(why="unknown: the spec file does not name the program in both trees")
+            return Blamed(why=problems.BLAME_NO_PROGRAM())
         if not hunks:
-            return Blamed(why="unknown: no tracked or new file differs but in comments")
+            return Blamed(why=problems.BLAME_NO_FILE())
         failed = 0
 
         def makes(chosen: Sequence[Hunk]) -> bool:
@@ -120,11 +118,11 @@ class _HunkTrial:
         found = minimal(hunks, makes, guesses)
         if not found.whole:
             narrowed = f"; it is in these {len(found.parts)}: {_first(found.parts)}" if found.parts else ""
-            return Blamed(found.parts, why=f"unknown: {self.most} compilations are spent{narrowed}")
+            return Blamed(found.parts, why=problems.BLAME_BUDGET(self.most, narrowed))
         if not found.parts:
-            why = "unknown: all hunks together do not make it: does something that git ignores or the environment?"
+            why = problems.BLAME_NOT_ALL()
             if failed:
-                why = "unknown: with all hunks the program does not compile in a tree of its own"
+                why = problems.BLAME_NOT_COMPILED()
             return Blamed(why=why)
         return Blamed(found.parts, True)
 

@@ -12,7 +12,9 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import extended, located
 from layoutproof.core.result import Verdict, plain, show_sizes
+from layoutproof.gating import problems
 from layoutproof.gating.kernels import is_kernel, kernels
 from layoutproof.registry.read import map_of, read_layout
 
@@ -35,16 +37,14 @@ def layouts(old: object, new: object) -> list[Finding]:
     one, other = read_layout(old), read_layout(new)
     sides: dict[str, Any] = {"before": text_of(old), "after": text_of(new)}
     if type(one) is type(other) and one == other and not isinstance(one, IndexMap):
-        return [Finding("respelled", "", "both texts are read as the same layout", decided_by="normal form", **sides)]
+        return [Finding("respelled", "", problems.SAME_LAYOUT(), decided_by="normal form", **sides)]
     try:
         before, after = map_of(one), map_of(other)
     except LayoutError as error:
-        return [_unknown(f"the layouts differ, and one has no map to compare: {error.problem}", sides)]
+        return [_unknown(problems.NO_MAP(error.problem), sides)]
     asked = (old, new) if isinstance(old, str | dict) and isinstance(new, str | dict) else (one, other)
     found = _places(asked, _types(one, other), before, after, sides)
-    return [*found, *_bytes(before, after, sides)] or [
-        Finding("same_bytes", "", "elements and bytes are where they were; the layouts are not equal", **sides)
-    ]
+    return [*found, *_bytes(before, after, sides)] or [Finding("same_bytes", "", problems.UNEQUAL_LAYOUTS(), **sides)]
 
 
 def _places(
@@ -54,29 +54,31 @@ def _places(
     same_shape = before.domain.extents == after.domain.extents
     if not same_shape and len({str(before.domain.count()), str(after.domain.count())}) == 2:
         shapes = " to ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (before, after))
-        return [Finding("reshaped", "", f"the shape changed from {shapes}{types}", **sides)]
+        return [Finding("reshaped", "", problems.SHAPE_CHANGED(shapes, types), **sides)]
     question = "same_map" if same_shape else "bitcast"
     result = _asked(question, *pair)
     if isinstance(result, str):
         if before.memory is None or after.memory is None or same_shape:
             return [_unknown(result, sides)]
-        return [Finding("reshaped", "", f"not comparable as a reshape: {result}", **sides)]
+        return [Finding("reshaped", "", problems.NO_RESHAPE(result), **sides)]
     if result.verdict is Verdict.UNKNOWN:
-        return [_unknown(f"{question}: {result.reason}", sides)]
+        return [_unknown(located(question, result.reason), sides)]
     if result.verdict is Verdict.PROVED:
         if same_shape and _same_bytes(before, after):
             kind = "same_bytes" if types else "respelled"
-            why = f"every element is where it was, and as many bytes are allotted{types}"
-            return [Finding(kind, "", why, decided_by=result.decided_by, **sides)]
+            return [Finding(kind, "", problems.SAME_PLACES(types), decided_by=result.decided_by, **sides)]
         if not same_shape:
-            why = f"a reshape that moves no byte{types}"
-            return [Finding("same_bytes", "", why, decided_by=result.decided_by, **sides)]
+            return [Finding("same_bytes", "", problems.FREE_RESHAPE(types), decided_by=result.decided_by, **sides)]
         return []
     if result.counterexample is not None and "element" not in result.counterexample:
         return []  # only the allotted bytes differ, which _bytes says
     kind = "resharded" if "device" in {*before.range.names, *after.range.names} else "moved"
     why = _devices(*pair, result) if kind == "resharded" else result.reason
-    return [Finding(kind, "", why + types, counterexample=result.counterexample, decided_by=result.decided_by, **sides)]
+    return [
+        Finding(
+            kind, "", extended(why, types), counterexample=result.counterexample, decided_by=result.decided_by, **sides
+        )
+    ]
 
 
 def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Finding]:
@@ -91,7 +93,7 @@ def _bytes(before: IndexMap, after: IndexMap, sides: dict[str, Any]) -> list[Fin
         why = f"{old} bytes before, {new} after"
         if old:  # growth from 0 has no percentage, and a bound without a figure to compare is exceeded
             figures["percent"] = 100 * (new - old) / old
-            why += f": {figures['percent']:+.4g} %"
+            why = extended(why, f": {figures['percent']:+.4g} %")
         return [Finding("grew" if new > old else "shrank", "", why, figures=figures, **sides)]
     return _symbolic_bytes(old, new, figures, sides)
 
@@ -117,7 +119,7 @@ def _symbolic_bytes(old: Any, new: Any, figures: dict[str, Any], sides: dict[str
                 )
             )
         elif reason:
-            found.append(_unknown(f"{plain(old)} bytes before, {plain(new)} after: {reason}", sides))
+            found.append(_unknown(problems.BYTES_UNDECIDED(plain(old), plain(new), reason), sides))
     return found
 
 

@@ -9,8 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.workers import Workers
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, unknown, wrong_input
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.matching import Match, Round, match
 from layoutproof.gating.report import Compared, Judges, Progress, Task, judged, of_specs, with_heuristic
 from layoutproof.gating.rules import Rules
@@ -78,7 +81,7 @@ def compare(
     pairs, skipped = pairs_of(old, new)
     closed = tuple(unknown(path, why, path, path) for path, why in dict([*old.unread, *new.unread]).items())
     if not pairs and not closed:
-        raise LayoutError(f"no spec file, HLO dump or record in {old.label} and {new.label}: nothing to compare")
+        raise LayoutError(problems.NOTHING_TO_COMPARE(old.label, new.label))
     if lock is not None:
         pairs = [_with_lock(pair, lock) for pair in pairs]
     known = {"base": base, "library": library, "compiles": compiles, "same": same}
@@ -88,11 +91,11 @@ def compare(
     report = judged(f"{new.label} against {old.label}", work, len(pairs), judges, new_only)
     notes = []
     if skipped:
-        notes.append(f"neither claims nor HLO, not compared: {_first(skipped)}")
+        notes.append(problems.NOT_COMPARED(_first(skipped)))
     traced = [p.relpath for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
     if traced:
-        why = "the baseline's kernels are not traced; record them with layoutproof.lock, or with kernels --spec"
-        notes.append(f"kernels of {_first(traced)}: {why}")
+        why = problems.BASELINE_NOT_TRACED()
+        notes.append(problems.KERNELS_NOT_COMPARED(_first(traced), why))
     return replace(report, notes=(*report.notes, *notes))
 
 
@@ -130,11 +133,11 @@ def compare_pair(pair: FilePair) -> Compared:
         return _compare_pair(pair)
     except LayoutError as error:
         file = (pair.new or pair.old).path  # type: ignore[union-attr]
-        why = error.problem + (f"; in {error.text}" if error.text else "")
+        why = extended(error.problem, f"; in {error.text}" if error.text else "")
         at = {"file": error.file or file, "line": error.line or 0, "column": error.column or 0}
         return Compared((wrong_input("file", why, pair.relpath, **at),))  # type: ignore[arg-type]
     except Exception as error:
-        why = f"this is a bug in layoutproof, please report it: {type(error).__name__}: {error}"
+        why = core_problems.INTERNAL_ERROR(type(error).__name__, error)
         return Compared((wrong_input("file", why, pair.relpath),))
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.amounts import amount
 from layoutproof.gating.array_classes import HARMLESS, array_classes
 from layoutproof.gating.compiled_program import (
@@ -47,8 +49,8 @@ def changes(before: CompiledProgram, after: CompiledProgram, across: bool = Fals
     one, other = before.made, after.made
     found = [*_memory(before, after), *entry(before, after), *_copies(before, after), *_bitcasts(before, after)]
     if before.exchanges is None or before.customs is None or after.exchanges is None or after.customs is None:
-        why = "the lock file says nothing of donation, devices, collectives, custom calls and kernels"
-        return [*found, unknown("dump", f"{why}; write it anew with: {RENEW}")]
+        why = problems.LOCK_WITHOUT_CALLS()
+        return [*found, unknown("dump", extended(why, f"; write it anew with: {RENEW}"))]
     found += [*header(before, after), *exchanges(before.exchanges, after.exchanges)]
     found += customs(*(_calls(side, one.compiler == other.compiler) for side in (before.customs, after.customs)))
     if one.compiler == other.compiler:
@@ -57,7 +59,7 @@ def changes(before: CompiledProgram, after: CompiledProgram, across: bool = Fals
     if not found or across:
         return found
     sides = {"before": one.compiler or "not said", "after": other.compiler or "not said"}
-    why = f"{len(found)} differences may be the compiler's own; cycles are not compared"
+    why = problems.COMPILERS_DIFFER(len(found))
     renew = f"{other.command or 'layoutproof compile ..'} -o DIR"
     fix = (
         "compile both with one compiler: layoutproof gate --against REF --compile-base for programs of spec files, "
@@ -74,9 +76,9 @@ def lowered(one: Provenance, other: Provenance) -> list[Finding]:
     """The finding where there is no other: another program was compiled, and its figures are the same."""
     if one.lowered == other.lowered or not (one.lowered and other.lowered):
         return []
-    why = "the program changed; nothing that a record holds did, and what it computes is not compared"
+    why: str = problems.LOWERED_OTHERWISE()
     if one.jax != other.jax:
-        why += f"; it was lowered by jax {one.jax}, and is by {other.jax}"
+        why = extended(why, f"; it was lowered by jax {one.jax}, and is by {other.jax}")
     return [
         Finding("program", "lowered program", why, before=f"lowered {one.lowered}", after=f"lowered {other.lowered}")
     ]
@@ -136,7 +138,9 @@ def _copy(old: LayoutCopy | None, new: LayoutCopy | None) -> list[Finding]:
 def _copied(copy: LayoutCopy, kind: str, verb: str, size: int | None, line: int) -> Finding:
     """One finding about a copy. size: bytes of the change."""
     sides: dict[str, Any] = {"before": copy.source, "after": copy.target, "line": line}
-    return Finding(kind, _whose(copy), f"the program {verb} {_moved(copy)}", figures={"bytes": size or 0}, **sides)
+    return Finding(
+        kind, _whose(copy), problems.PROGRAM_COPIES(verb, _moved(copy)), figures={"bytes": size or 0}, **sides
+    )
 
 
 def _unknown_copy(copy: LayoutCopy) -> Finding:

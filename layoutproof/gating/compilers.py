@@ -14,6 +14,8 @@ from layoutproof.compiler import libtpu
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Report, unknown, wrong_input
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.report import Compared, Judges, Progress, Task, judged
 from layoutproof.gating.spec_programs import for_tpu, under_both
 from layoutproof.gating.states import File, State
@@ -24,7 +26,7 @@ _WAY = f"give a spec file that names the program, as {_ENTRY}"
 
 def of_function(name: str) -> LayoutError:
     """The error for a function in the place of a spec file: only a spec file states its arguments."""
-    return LayoutError(f"{shorten(name, 60)} is no file; of a function {_WAY.replace('pkg.mod:f', shorten(name, 60))}")
+    return LayoutError(problems.NO_FILE_OR_PROGRAM(shorten(name, 60), _WAY.replace("pkg.mod:f", shorten(name, 60))))
 
 
 def compare(
@@ -42,17 +44,17 @@ def compare(
     done = [file.path for file in state.files if not file.is_spec]
     files = [file for file in state.files if file.is_spec]
     if done and not files:
-        why = f"{shorten(done[0], 60)} is compiled already, and says nothing of how another libtpu would compile it"
-        raise LayoutError(f"{why}: {_WAY}")
+        why = problems.COMPILED_ALREADY(shorten(done[0], 60))
+        raise LayoutError(extended(why, f": {_WAY}"))
     names = {file.relpath: for_tpu(file) for file in files}
     files = [file for file in files if names[file.relpath]]
     if not files:
-        raise LayoutError("no spec file names a program for a TPU (programs:, target: v5e): nothing to compile")
+        raise LayoutError(problems.NO_TPU_PROGRAM())
     title = " against ".join(libtpu.version(each) for each in reversed(libraries))
     work = Task(partial(_compare, tuple(libraries)), files, [file.relpath for file in files], workers, progress)
     report = judged(title, work, len(files), judges, new_only)
     many = sum(map(len, names.values()))
-    return replace(report, notes=(*report.notes, f"{many} programs compiled with each; cycles are not compared"))
+    return replace(report, notes=(*report.notes, problems.COMPILED_WITH_EACH(many)))
 
 
 def _compare(libraries: tuple[str, ...], file: File) -> Compared:

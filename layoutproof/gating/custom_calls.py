@@ -14,12 +14,14 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, listed, shorten
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended, restated
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.amounts import amount
 from layoutproof.gating.array_classes import array_classes
 from layoutproof.gating.classes import layouts
 from layoutproof.gating.compiled_program import Inside, KernelData, LayoutDemands, Verdicts, title
-from layoutproof.gating.kernel_regressions import bodies_in_words
+from layoutproof.gating.kernel_regressions import bodies_in_words, is_worse
 from layoutproof.gating.kernels import kernels
 from layoutproof.gating.matching import Match, Round, match
 from layoutproof.hlo.kernels import KERNEL
@@ -61,12 +63,12 @@ def _others(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) -> 
             found += _called(pair)
         elif new is not None and new.target not in known | INTERNAL:
             known.add(new.target)
-            why = f"the program calls {new.target}, which it did not, and nothing here knows what that does"
+            why = problems.CALLS_NEW_TARGET(new.target)
             found.append(Finding("custom_call", _subject(new), why, line=new.line, after=new.target))
         elif old is not None and old.target in gone:
             gone.discard(old.target)
             found.append(
-                Finding("vanished_call", _subject(old), f"{old.target} is not called any more", before=old.target)
+                Finding("vanished_call", _subject(old), problems.NOT_CALLED_ANY_MORE(old.target), before=old.target)
             )
     return found
 
@@ -81,21 +83,21 @@ def _called(pair: Match[LayoutDemands]) -> list[Finding]:
     if old.target != new.target:
         if {old.target, new.target} <= INTERNAL:
             return []
-        why = f"it calls {new.target or 'nothing'} now, {old.target or 'nothing'} before"
+        why = problems.CALLS_OTHER_TARGET(new.target or "nothing", old.target or "nothing")
         return [Finding("custom_call", _subject(new), why, before=old.target, after=new.target, **at)]
     if old.said != new.said:
-        why = f"it says {new.said or 'nothing'} now, {old.said or 'nothing'} before"
+        why = problems.SAYS_OTHERWISE(new.said or "nothing", old.said or "nothing")
         found.append(Finding("custom_call", _subject(new), why, before=old.said, after=new.said, **at))
     sides: dict[str, Any] = {"before": ", ".join(old.operands), "after": ", ".join(new.operands)}
     if len(old.operands) != len(new.operands):
-        why = f"it demands the layouts of {len(new.operands)} operands now, of {len(old.operands)} before"
+        why = problems.OPERANDS_DEMANDED(len(new.operands), len(old.operands))
         return [*found, Finding("custom_call", _subject(new), why, **at, **sides)]
     for number, (one, other) in enumerate(zip(old.operands, new.operands, strict=True)):
         if one == other:
             continue
         subject = f"operand {number} of {_subject(new)}"
         if logical(one) != logical(other):
-            why = f"it demands {other} now, {one} before"
+            why = problems.LAYOUT_DEMANDED(other, one)
             found.append(Finding("custom_call", subject, why, before=one, after=other, **at))
         else:
             found += [replace(f, subject=subject, **at) for f in array_classes(one, other)]
@@ -127,15 +129,13 @@ def _kernels(before: Sequence[LayoutDemands], after: Sequence[LayoutDemands]) ->
             found += _kernel(pair.old, pair.new, pair.match_heuristic)
         elif pair.new is not None:
             custom, inside = pair.new
-            why = "the program calls this kernel, which it did not"
+            why = problems.KERNEL_NEW()
             found.append(Finding("added", _subject(custom), why, line=custom.line))
             if inside is not None:
                 found += _judged(None, custom, inside, "")
                 found += _bodies(None, (custom, inside), "")[0]
         elif pair.old is not None:
-            found.append(
-                Finding("vanished_call", _subject(pair.old[0]), "the program does not call this kernel any more")
-            )
+            found.append(Finding("vanished_call", _subject(pair.old[0]), problems.KERNEL_GONE()))
     return found
 
 
@@ -158,10 +158,10 @@ def _by_digest(one: LayoutDemands, other: LayoutDemands, match_heuristic: str) -
     # without cycles of the old one, as in older records, its text says that it changed
     known = one.cycles is not None
     cycles = amount("estimated_cycles", f"cycles of {subject}", one.cycles, other.cycles, "cycles") if known else []
-    why = "its text changed; a record has its digest alone: compare the compiled texts to have it proved"
+    why = problems.KERNEL_TEXT()
     if [each.question for each in vmem] == ["shrank"]:
         # smaller blocks are more steps: less VMEM is reported with this cost, and is no gain by itself
-        why = f"it takes less VMEM, {vmem[0].reason}, and {why}; its steps and cycles: layoutproof kernels --compile"
+        why = problems.LESS_VMEM(vmem[0].reason, why)
         figures, vmem = dict(vmem[0].figures), []
     sides: dict[str, Any] = {"before": one.written, "after": other.written}
     body = Finding("kernel_body", subject, why, figures=figures, match_heuristic=match_heuristic, **sides)
@@ -185,40 +185,41 @@ def _by_contents(
             continue
         if isinstance(was, str) or isinstance(now, str):
             reason = now if isinstance(now, str) else f"before: {was}"
-            why = f"the kernel changed, and one side cannot be read: {reason}"
+            why = problems.KERNEL_UNREAD(reason)
             found.append(unknown(subject, why, **at))
             continue
         changed = [f for f in kernels({"kernel": was}, {"kernel": now}, layouts) if f.question != "respelled"]
         found += [replace(f, subject=subject, **at) for f in changed]
     if len(before.kernels) != len(after.kernels):
-        why = f"{len(after.kernels)} parts are seen of it now, {len(before.kernels)} before"
+        why = problems.KERNEL_PARTS(len(after.kernels), len(before.kernels))
         found.append(Finding("kernel", subject, why, **at))
     if same and before.digest != after.digest:
         unread = next((k for k in after.kernels if isinstance(k, str)), "")
         sides: dict[str, Any] = {"before": before.digest, "after": after.digest}
         if unread:
-            why = f"the kernel's module changed, and it is unknown how: {unread}"
+            why = problems.KERNEL_MODULE(unread)
             found.append(unknown(subject, why, **at, **sides))
         else:
-            why = f"grid and blocks are as before, and the body is another: {said}"
+            why = problems.KERNEL_BODY(said)
             found.append(Finding("kernel_body", subject, why, **at, **sides))
     return found
 
 
 def _judged(before: Inside | None, custom: LayoutDemands, after: Inside, match_heuristic: str) -> list[Finding]:
     """New refutations, and new unknowns."""
-    then = set() if before is None else {(v, _rule(why)) for v, why in before.verdicts}
+    at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
     found = []
-    for verdict, why in after.verdicts:
-        if verdict == Verdict.PROVED.value or (verdict, _rule(why)) in then:
-            continue
-        at: dict[str, Any] = {"line": custom.line, "match_heuristic": match_heuristic}
-        was = "it is new" if before is None else "before, that was not so"
-        if verdict == Verdict.REFUTED.value:
-            found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
-        elif before is None or all(v == Verdict.PROVED.value for v, _ in before.verdicts):
-            found.append(unknown(_subject(custom), f"{why} ({was})", **at))
+    for verdict, why in _worse(() if before is None else before.verdicts, after.verdicts):
+        said = extended(why, f" ({_since(before)})")
+        refuted = verdict is Verdict.REFUTED
+        found.append(
+            Finding("refuted", _subject(custom), said, **at) if refuted else unknown(_subject(custom), said, **at)
+        )
     return found
+
+
+def _since(before: object) -> str:
+    return "it is new" if before is None else "before, that was not so"
 
 
 def _bodies(
@@ -234,20 +235,28 @@ def _bodies(
     if then is None:
         why = "the body is another, and the lock file was written by a version that did not judge bodies: write it anew"
         return [unknown(_subject(custom), f"{why} with --lock", **at)], why
-    was = "it is new" if old is None else "before, that was not so"
-    found = []
-    worse = [(verdict, why) for verdict, why in now if (verdict, _rule(why)) not in {(v, _rule(w)) for v, w in then}]
-    for verdict, why in worse:
-        if verdict == Verdict.REFUTED.value:
-            found.append(Finding("refuted", _subject(custom), f"{why} ({was})", **at))
-    open_ = {_rule(why): why for verdict, why in worse if verdict == Verdict.UNKNOWN.value}
-    # an unknown that was refuted before is no worse
-    lost = {rule: why for rule, why in open_.items() if rule not in {_rule(why) for _, why in then}}
+    was = _since(old)
+    worse = _worse(then, now)
+    found = [
+        Finding("refuted", _subject(custom), extended(why, f" ({was})"), **at)
+        for verdict, why in worse
+        if verdict is Verdict.REFUTED
+    ]
+    lost = {_rule(why): why for verdict, why in worse if verdict is Verdict.UNKNOWN}
     if lost:
         reason = next(iter(lost.values()))
         others = f"; so are {listed(list(lost)[1:])}" if len(lost) > 1 else ""
-        found.append(unknown(_subject(custom), f"of the body: {reason} ({was}){others}", **at))
+        found.append(unknown(_subject(custom), restated(f"of the body: {reason} ({was}){others}", reason), **at))
     return found, bodies_in_words(*({_rule(why): verdict for verdict, why in side} for side in (then, now)))
+
+
+def _worse(before: Verdicts, after: Verdicts) -> list[tuple[Verdict, str]]:
+    """The answers that got worse, with their reasons; of several about one property the worst counts before."""
+    then: dict[str, Verdict] = {}
+    for word, why in before:
+        then[_rule(why)] = min(Verdict(word), then.get(_rule(why), Verdict.PROVED))
+    now = [(Verdict(word), why) for word, why in after]
+    return [(verdict, why) for verdict, why in now if is_worse(verdict, then.get(_rule(why)))]
 
 
 def of_body(custom: LayoutDemands, inside: Inside) -> Verdicts | None:

@@ -16,6 +16,8 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.compiled_program import title
 from layoutproof.gating.labels import InstructionLabel, Label, LabelledPair, Labels, Tuple, Value, commutes
 from layoutproof.gating.program import MOST_NESTED, DumpProgram
@@ -45,13 +47,11 @@ def dataflow(pair: LabelledPair) -> list[Finding]:
     walk = _PairWalk(*pair.kept)
     walk.results()
     if not walk.found and not walk.excused:
-        return [
-            unknown("what is computed", "the two programs are not shown to compute the same, and not where they part")
-        ]
+        return [unknown("what is computed", problems.NOT_SHOWN_SAME())]
     found = sorted(walk.found, key=lambda each: each.line)
     if len(found) > MOST:
         more = f"; {len(found) - MOST} more instructions differ"
-        found = [*found[: MOST - 1], replace(found[MOST - 1], reason=found[MOST - 1].reason + more)]
+        found = [*found[: MOST - 1], replace(found[MOST - 1], reason=extended(found[MOST - 1].reason, more))]
     return found
 
 
@@ -112,7 +112,7 @@ class _PairWalk:
                 old = kinds[new.own].pop(0)
                 self._operands(old.given, new.given, old, new)
             elif not self._told(new, new):
-                self._say("computation_differs", new, new, "the program does this now, and did not before")
+                self._say("computation_differs", new, new, problems.DONE_NEWLY())
             else:
                 self.excused = True
 
@@ -130,7 +130,7 @@ class _PairWalk:
         free = commutes(now.own)
         if Counter(ones) == Counter(others):
             if ones != others and not free and id(now.what) not in self.told:
-                self._say("operands", user, now, "the same operands in another order")
+                self._say("operands", user, now, problems.OPERAND_ORDER())
             return
         if len(ones) != len(others):
             self.excused = True  # the entry says so, or the caller
@@ -141,7 +141,7 @@ class _PairWalk:
         lesses = _less(ones, both), _less(others, both)
         if free or (both and self._alike_each(*lesses)):
             if not free:
-                self._say("operands", user, now, "operands in another order")
+                self._say("operands", user, now, problems.OPERANDS_MOVED())
             ones, others = self._by_kind(lesses[0], lesses[1]) if free else lesses
         for one, other in reversed([*zip(ones, others, strict=True)]):
             if one != other:
@@ -224,7 +224,7 @@ class _PairWalk:
             if self.before.label(one) != self.after.label(other):
                 self._computations(one, other)
         if old.shape != new.shape and old.given == new.given and not self.resized:
-            why = f"{new.what.opcode} gives {new.shape} now, {old.shape} before, of the same operands"
+            why = problems.RESULT_TYPE(new.what.opcode, new.shape, old.shape)
             self._say("reshaped_result", old, new, why)
 
     def _told(self, old: InstructionLabel, new: InstructionLabel) -> bool:
@@ -245,20 +245,22 @@ class _PairWalk:
         words = [shorten(each, 120) for each in (other, one)]
         if old.own.startswith("element ") and new.own.startswith("element "):
             elements = [each.own.removeprefix("element ") for each in (old, new)]
-            why = f"element {{{elements[1]}}} of the same tuple now, {{{elements[0]}}} before"
+            why = problems.TUPLE_ELEMENT(elements[1], elements[0])
             self._say("operands", old, new, why)
         elif old.own.startswith("constant\0") and new.own.startswith("constant\0"):
-            self._say("constant", old, new, f"{words[0]} now, {words[1]} before", one, other)
+            self._say("constant", old, new, problems.NOW_BEFORE(words[0], words[1]), one, other)
         else:
-            self._say("operation", old, new, f"{words[0]} now, {words[1]} before, of the same operands", one, other)
+            self._say("operation", old, new, problems.NOW_BEFORE_SAME_OPERANDS(words[0], words[1]), one, other)
 
     def _parted(self, old: InstructionLabel, new: InstructionLabel) -> None:
         """One operation in the place of another, of other operands."""
         if self._told(old, new):
             return
-        why = f"{_text(new)} now, {_text(old)} before"
+        why: str = problems.NOW_BEFORE(_text(new), _text(old))
         if any(each.own.partition("\0")[0] in _REARRANGE for each in (old, new)):
-            why += ": dimensions stand in another order from here up, and whether the same is computed is not decided"
+            why = extended(
+                why, ": dimensions stand in another order from here up, and whether the same is computed is not decided"
+            )
             self._say("unknown", old, new, why)
         else:
             self._say("computation_differs", old, new, why)
@@ -290,7 +292,7 @@ class _PairWalk:
             return
         result = user.own == "result"
         whose = "the result" if result else "an operand"
-        why = f"{whose} is {_text(new)} now, {_text(old)} before"
+        why = problems.OPERAND_IS(whose, _text(new), _text(old))
         self._say("computation_differs", user, now, why)
 
     def _say(
@@ -312,7 +314,7 @@ class _PairWalk:
             "after": _call(new) if after is None else after,
             "line": of.line,
         }
-        why += f" (line {old.what.line} of the old text)"
+        why = extended(why, f" (line {old.what.line} of the old text)")
         subject = title(of.base, of.op_name)
         self.found.append(unknown(subject, why, **sides) if kind == "unknown" else Finding(kind, subject, why, **sides))
 

@@ -19,9 +19,11 @@ from layoutproof.core.amounts import amount, duration
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_condition
+from layoutproof.core.message import extended
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, plain
 from layoutproof.core.term import Term
+from layoutproof.gating import problems
 from layoutproof.kernel.kernel import Table
 from layoutproof.kernel.table_assumptions import WORDS
 from layoutproof.properties.padding import read_bound
@@ -88,9 +90,9 @@ def assumed(old: Mapping[str, Table], new: Mapping[str, Table]) -> DemandChange:
         one, other = (side.get(name, Table(name)) for side in (old, new))
         sides = [" and ".join(side.assumptions()) or "nothing" for side in (other, one)]
         if not _follows(one, other):
-            looser.append(f"of table {name} more is assumed: {sides[0]}, before {sides[1]}")
+            looser.append(problems.TABLE_MORE_ASSUMED(name, sides[0], sides[1]))
         elif not _follows(other, one):
-            tighter.append(f"of table {name} less is assumed: {sides[0]}, before {sides[1]}")
+            tighter.append(problems.TABLE_LESS_ASSUMED(name, sides[0], sides[1]))
     return DemandChange(tuple(looser), tuple(tighter))
 
 
@@ -118,13 +120,13 @@ def _expectations(old: Check, new: Check) -> DemandChange:
     if old.expect != new.expect:
         # a refuted or unknown claim may be proved later; a proof is never given up for less
         more = old.expect == "unknown" or (old.expect == "refuted" and new.expect != "unknown")
-        (tighter if more else looser).append(f"expect was {old.expect}, is {new.expect}")
+        (tighter if more else looser).append(problems.EXPECT_CHANGED(old.expect, new.expect))
     elif old.counterexample is not None and new.counterexample is None:
-        looser.append("no counterexample is expected any more")
+        looser.append(problems.NO_COUNTEREXAMPLE())
     elif old.counterexample is None and new.counterexample is not None:
-        tighter.append("a counterexample is expected")
+        tighter.append(problems.COUNTEREXAMPLE_EXPECTED())
     if old.expect == new.expect and old.reason != new.reason:
-        (tighter if old.reason in new.reason else looser).append(f"reason was {old.reason!r}, is {new.reason!r}")
+        (tighter if old.reason in new.reason else looser).append(problems.REASON_CHANGED(old.reason, new.reason))
     _names(old.figures, new.figures, "figure", looser, tighter)
     return DemandChange(tuple(looser), tuple(tighter))
 
@@ -132,8 +134,8 @@ def _expectations(old: Check, new: Check) -> DemandChange:
 def _names(
     old: Mapping[str, object], new: Mapping[str, object], what: str, looser: list[str], tighter: list[str]
 ) -> None:
-    looser += [f"the {what} {name} is not demanded any more" for name in old if name not in new]
-    tighter += [f"the {what} {name} is demanded" for name in new if name not in old]
+    looser += [problems.NOT_DEMANDED(what, name) for name in old if name not in new]
+    tighter += [problems.DEMANDED(what, name) for name in new if name not in old]
 
 
 def _fact(old: Check, new: Check) -> list[DemandChange]:
@@ -148,9 +150,9 @@ def _fact(old: Check, new: Check) -> list[DemandChange]:
             if old.kind == "sizes" and isinstance(was, Mapping) and isinstance(now, Mapping):
                 _names(was, now, "size", looser, tighter)
         elif key == "error" and str(was or "") in str(now or ""):
-            tighter.append(f"error was {_text(was)}, is {_text(now)}")
+            tighter.append(problems.ERROR_CHANGED(_text(was), _text(now)))
         else:
-            looser.append(f"{key} was {_text(was)}, is {_text(now)}")
+            looser.append(problems.VALUE_CHANGED(key, _text(was), _text(now)))
     return [DemandChange(tuple(looser), tuple(tighter))]
 
 
@@ -160,7 +162,7 @@ def _reference(old: Check, new: Check) -> DemandChange:
         {key: value for key, value in check.layouts[1][KEY].items() if key in ("trace", "kwargs")}  # type: ignore[index]
         for check in (old, new)
     )
-    return DemandChange() if was == now else DemandChange((f"the reference was {_text(was)}, is {_text(now)}",))
+    return DemandChange() if was == now else DemandChange((problems.REFERENCE_CHANGED(_text(was), _text(now)),))
 
 
 def _options(old: Check, new: Check) -> list[DemandChange]:
@@ -170,7 +172,7 @@ def _options(old: Check, new: Check) -> list[DemandChange]:
 
 def _option(name: str, old: Check, new: Check) -> DemandChange:
     was, now = old.options.get(name), new.options.get(name)
-    said = f"{name} was {_text(was)}, is {_text(now)}"
+    said = problems.VALUE_CHANGED(name, _text(was), _text(now))
     if old.expect == "unknown":
         return DemandChange()
     if old.expect != new.expect:
@@ -293,9 +295,9 @@ def _where(old: Check, new: Check, said: str) -> DemandChange:
     if lost is not None:
         sizes = ", ".join(f"{name} = {value}" for name, value in lost.items())
         held = "it says nothing any more of" if old.expect == "proved" else "it now speaks also of"
-        return DemandChange((f"{said}: {held} {sizes}",), point={"sizes": lost})
+        return DemandChange((extended(said, f": {held} {sizes}"),), point={"sizes": lost})
     if why:
-        return DemandChange(unknown=(f"{said}, and it is unknown whether that is narrower: {why}",))
+        return DemandChange(unknown=(problems.NARROWER_UNKNOWN(said, why),))
     won, why = _sizes_in(sides[1], sides[0])
     return DemandChange((), (said,)) if won is not None or why else DemandChange()
 

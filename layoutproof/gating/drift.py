@@ -13,6 +13,7 @@ from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import read
 from layoutproof.core.finding import Report, unknown, wrong_input
+from layoutproof.gating import problems
 from layoutproof.gating.lock_head import MAX_LOCK, NAME, known, paths_of
 from layoutproof.gating.report import Compared, Judges, Progress, Task, judged
 from layoutproof.gating.rules import Rules
@@ -50,7 +51,7 @@ def compare(
     settled = not any(f.is_spec and cache.speaks_of_code(f.data) for f in files.values())
     if not files and not text.partition("\n")[2].strip():
         where = shorten(", ".join(paths_of(text, path.as_posix())))
-        problem = f"it locks nothing, and there is no spec file or HLO dump in {where}: nothing to compare"
+        problem = problems.LOCKS_NOTHING(where)
         raise LayoutError(problem, file=path.as_posix(), line=1)
     if settled and cache.get(key) == "none":
         return judged(_TITLE, Task(_compare, [], [], workers), len(files), judges, new_only)
@@ -65,7 +66,7 @@ def text_of(path: Path) -> str:
     try:
         return read(path, MAX_LOCK).decode()
     except UnicodeDecodeError:
-        raise LayoutError("not UTF-8 text", file=path.as_posix(), line=1) from None
+        raise LayoutError(problems.NOT_UTF8(), file=path.as_posix(), line=1) from None
 
 
 def files_of(paths: Sequence[str]) -> dict[str, File]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.array_classes import HARMLESS, array_classes, bytes_of, resharded, same_sharding
 from layoutproof.gating.compiled_program import CompiledProgram, EntryValue, title
 from layoutproof.hlotext.texts import arrays, element_text, logical
@@ -88,7 +89,7 @@ def _moved(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) ->
     for old, new in both:
         if new.number not in kept:
             name = f" ({new.op_name})" if new.op_name else ""
-            why = f"it is {what} {new.number} now, {old} before: {callers}"
+            why = problems.ORDER_CHANGED(what, new.number, old, callers)
             sides: dict[str, Any] = {"before": f"{what} {old}", "after": f"{what} {new.number}"}
             yield Finding("abi", f"order of {what} {new.number}{name}", why, line=new.line, **sides)
 
@@ -103,11 +104,11 @@ def _values(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue]) -
         if old is not None:
             yield from (replace(f, subject=subject, line=new.line) for f in _abi(old.shape, new.shape))
         else:
-            why = f"it is new: {many}{_shifted(sum(each.number >= 0 for each in olds[k + 1 : len(news)]))}"
+            why = problems.ENTRY_NEW(many, _shifted(sum(each.number >= 0 for each in olds[k + 1 : len(news)])))
             yield Finding("abi", subject, why, line=new.line, after=new.shape)
     for old in olds[len(news) :]:
         subject = f"{what} {old.number}" + (f" ({old.name})" if old.name else "")
-        why = f"it is gone: {many}{_shifted(sum(each.number > old.number for each in olds[: len(news)]))}"
+        why = problems.ENTRY_GONE(many, _shifted(sum(each.number > old.number for each in olds[: len(news)])))
         yield Finding("abi", subject, why, line=1, before=old.shape)
 
 
@@ -121,7 +122,7 @@ def _abi(old: str, new: str) -> list[Finding]:
         return []
     ones, others = list(arrays(old)), list(arrays(new))
     if len(ones) != len(others):
-        return [Finding("abi", "", f"a tuple of {len(others)} now, of {len(ones)} before", before=old, after=new)]
+        return [Finding("abi", "", problems.TUPLE_SIZE(len(others), len(ones)), before=old, after=new)]
     found = []
     for one, other in zip(ones, others, strict=True):
         for change in array_classes(one, other):
@@ -159,7 +160,7 @@ def _replicated(what: str, olds: Sequence[EntryValue], news: Sequence[EntryValue
     """Parameters, or results, of which each element is on more devices."""
     for old, new in zip(olds, news, strict=False):
         if old.copies is not None and new.copies is not None and new.copies > old.copies:
-            why = f"each element is on {new.copies} devices now, on {old.copies} before"
+            why = problems.DEVICES_OF_ELEMENTS(new.copies, old.copies)
             sides: dict[str, Any] = {"before": old.sharding, "after": new.sharding}
             subject = f"{what} {title(str(new.number), new.name)}"
             yield Finding("replicated", subject, why, figures={"bytes": bytes_of(new.shape)}, **sides)
@@ -170,13 +171,13 @@ def _devices(before: CompiledProgram, after: CompiledProgram) -> Iterator[Findin
     for what in news:
         old, new = olds.get(what, 1), news[what]
         if old != new:
-            why = f"the program runs on {new} {what} now, on {old} before"
+            why = problems.RUNS_ON(new, what, old)
             yield Finding("devices", f"number of {what}", why, before=str(old), after=str(new), line=after.line)
 
 
 def _schedule(before: CompiledProgram, after: CompiledProgram) -> Iterator[Finding]:
     if before.scheduled and after.scheduled is False:
-        why = "the text is not scheduled any more, so its layouts may not be those that run"
+        why = problems.NOT_SCHEDULED()
         yield Finding("unscheduled", "module", why, before="is_scheduled=true", line=after.line)
 
 
@@ -192,13 +193,13 @@ def _donations(before: CompiledProgram, after: CompiledProgram) -> Iterator[Find
         at = f"element {{{','.join(map(str, index))}}} of " if index else ""
         named = f" ({own.name})" if own.name else ""
         if not new:
-            kind, why = "lost_donation", f"its {size} bytes went to {old}, which now takes memory of its own"
+            kind, why = "lost_donation", problems.DONATION_LOST(size, old)
         elif not old:
-            kind, why = "new_donation", f"its {size} bytes go to {new}: the caller loses them with the call"
+            kind, why = "new_donation", problems.DONATION_NEW(size, new)
         elif old.split(" (")[0] == new.split(" (")[0] and new.endswith("(must-alias)"):
-            kind, why = "new_donation", f"its {size} bytes must go to {new} now: the caller has to give them away"
+            kind, why = "new_donation", problems.DONATION_DEMANDED(size, new)
         else:
-            kind, why = "lost_donation", f"its {size} bytes went to {old} and go to {new} now"
+            kind, why = "lost_donation", problems.DONATION_MOVED(size, old, new)
         sides: dict[str, Any] = {"before": old, "after": new, "figures": {"bytes": size}, "line": after.line}
         yield Finding(kind, f"donation of {at}parameter {number}{named}", why, **sides)
 

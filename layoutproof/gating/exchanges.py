@@ -13,6 +13,8 @@ from typing import Any
 
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.compiled_program import Exchange, bytes_in_words, often_in_words, title, total
 from layoutproof.gating.matching import Match, Round, match
 
@@ -49,17 +51,17 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
     assert old is not None
     assert new is not None
     if old.what != new.what or (old.alone and new.alone is False):
-        why = f"{_words(new)} now, {_words(old)} before"
+        why = problems.NOW_BEFORE(_words(new), _words(old))
         if old.what == new.what:
-            why = "another collective uses its channel now, so that the two wait for each other"
+            why = problems.CHANNEL_TAKEN()
         elif old.axes != new.axes and old.axes is not None and new.axes is not None:
-            why = f"{_over(new)} now, {_over(old)} before"
+            why = problems.NOW_BEFORE(_over(new), _over(old))
         return [_finding("regrouped", new, why, old, {"bytes": new.size or 0}, pair.match_heuristic)]
     was, now = (old.size, new.size) if old.often == new.often else (total(old), total(new))
     if was is None or now is None:
         if (old.operands, old.results, _runs(old)) == (new.operands, new.results, _runs(new)):
             return []
-        why = f"it moves {_moved(new)} now, {_moved(old)} before"
+        why = problems.MOVES(_moved(new), _moved(old))
         return [
             unknown(
                 _subject(new),
@@ -72,10 +74,10 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
         ]
     figures = {"bytes": now - was, "bytes_before": was, "bytes_after": now}
     if old.operands == new.operands and old.results != new.results:
-        why = f"it gives {', '.join(new.results)} now, {', '.join(old.results)} before, of the same operands"
+        why = problems.GIVES(", ".join(new.results), ", ".join(old.results))
         return [_finding("reshaped_result", new, why, old, figures, pair.match_heuristic)]
     if (new.depth or 0) > (old.depth or 0):
-        why = f"its {now} bytes move in {_loops(new.depth)}, before in {_loops(old.depth)}"
+        why = problems.LOOPS_CHANGED(now, _loops(new.depth), _loops(old.depth))
         return [_finding("grown_collective", new, why, old, {"bytes": now}, pair.match_heuristic)]
     if now == was and (new.depth != old.depth or new.alone is not False):
         return []
@@ -86,17 +88,18 @@ def _changed(pair: Match[Exchange]) -> list[Finding]:
 def _come_and_gone(new: Sequence[Exchange], gone: Sequence[Exchange]) -> list[Finding]:
     instead = _instead(new, gone)
     found = []
+    why: str
     for each in new:
-        why = f"{bytes_in_words(each.size)} that did not move before{_in_loops(each)}"
+        why = problems.MOVED_NEWLY(bytes_in_words(each.size), _in_loops(each))
         if instead:
-            why = f"{bytes_in_words(total(each))}, where {sum(total(e) or 0 for e in gone)} moved that no longer do"
+            why = problems.MOVED_INSTEAD(bytes_in_words(total(each)), sum(total(e) or 0 for e in gone))
         kind = "exchanged_collective" if instead else "new_collective"
         found.append(_finding(kind, each, why, None, {"bytes": each.size or 0}))
     for each in gone:
-        kind, why = "vanished_collective", f"{bytes_in_words(each.size)} no longer move"
+        kind, why = "vanished_collective", problems.MOVED_NO_LONGER(bytes_in_words(each.size))
         if not instead and _unseen(each) and not any(_alike(each, other) for other in new):
             kind = "lost_exchange"
-            why += ", and the result has the same shape with it and without: is it still right?"
+            why = extended(why, ", and the result has the same shape with it and without: is it still right?")
         sides: dict[str, Any] = {"before": _words(each), "figures": {"bytes": each.size or 0}}
         found.append(Finding(kind, _subject(each), why, **sides))
     return found

@@ -20,6 +20,7 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.hlotext.texts import logical
 
 MOST_ROWS = 6_000
@@ -248,7 +249,7 @@ def _of_parameter(changes: Changed, edit: SourceEdit) -> str:
     assert edit.new is not None
     new = changes.after[edit.new]
     now, before = (", ".join(row.types) for row in (new, changes.before[edit.old]))
-    return f"the parameter {new.op} is {shorten(now, 120)} now, and was {shorten(before, 120)}"
+    return problems.PARAMETER_CHANGED(new.op, shorten(now, 120), shorten(before, 120))
 
 
 def _distances(changes: Changed, places: Sequence[str]) -> dict[int, int]:
@@ -315,7 +316,7 @@ def _said(changes: Changed, edit: SourceEdit) -> str:
     # a row that says something else while its line is as it was has it from a definition
     silent = not said or not edit.own or (old is not None and new is not None and old.said == new.said)
     definition = "" if silent or _is_fresh(place, here, there) else definition_behind(place, here, there)
-    return f"{definition} is another one now; {said}" if definition else said
+    return problems.DEFINITION_CHANGED(definition, said) if definition else said
 
 
 def definition_behind(place: str, here: Sources, there: Sources) -> str:
@@ -386,22 +387,22 @@ def _edited(old: SourceRow | None, new: SourceRow | None, changes: Changed, edit
     row = new or old
     assert row is not None
     if new is None and row.op == SILENT:
-        return f"{place}: a line of the old program, of which nothing was left, is gone"
+        return problems.OLD_LINE_GONE(place)
     if row.op == SILENT and old is None:
-        return f"{place}: a line is new, of which nothing is left"
+        return problems.LINE_WITHOUT_TRACE(place)
     if old is None:
-        return f"{place}: {row.op} is new{_words(row.said)}"
+        return problems.OPERATION_NEW(place, row.op, _words(row.said))
     if new is None:
-        return f"{place}: before, {row.op}{_words(row.said)} stood here, and is gone"
+        return problems.OPERATION_GONE(place, row.op, _words(row.said))
     if old.said != new.said:
-        return f"{place}: {row.op} says {shorten(new.said, 120)} now, {shorten(old.said, 120)} before"
+        return problems.OPERATION_SAYS(place, row.op, shorten(new.said, 120), shorten(old.said, 120))
     if old.types != new.types:
         gives = f"gives {shorten(', '.join(new.types), 120)} now, {shorten(', '.join(old.types), 120)} before"
         if asks := _silent_after(changes, edit):
-            return f"{asks}: nothing is left of what stands here; {row.op} before it ({place}) {gives}"
+            return problems.NOTHING_LEFT(asks, row.op, place, gives)
         # of a text alone the value may have another sharding for any line behind it
         return "" if new.key else f"{place}: {row.op} {gives}"
-    return f"{place}: {row.op} takes another value than before"
+    return problems.OPERATION_TAKES(place, row.op)
 
 
 def _silent_after(changes: Changed, edit: SourceEdit) -> str:

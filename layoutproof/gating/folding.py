@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layoutproof.core.finding import SEVERITIES, Finding
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.policy import DEFAULTS
 
 
@@ -34,7 +36,9 @@ def refolded(judged: Sequence[Finding]) -> list[Finding]:
             follows = [replace(f, severity="allow", policy=f"{cause.policy} (with its cause)") for f in follows]
         worst = max([cause, *follows], key=lambda f: SEVERITIES.index(f.severity))
         if worst is not cause and worst.severity != cause.severity:
-            why = f"{worst.severity}: {worst.question} comes from it" + (f"; {cause.policy}" if cause.policy else "")
+            why = extended(
+                problems.COMES_FROM(worst.severity, worst.question), f"; {cause.policy}" if cause.policy else ""
+            )
             cause = replace(cause, severity=worst.severity, policy=why)
         found.append(replace(cause, follows=tuple(follows)))
     return found

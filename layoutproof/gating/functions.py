@@ -13,7 +13,9 @@ from typing import Any
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.finding import Finding, wrong_input
+from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.dataflow import COMPUTED
 from layoutproof.programs.functions import Computed
 
@@ -21,7 +23,7 @@ SAME, OTHER, UNKNOWN = "same_function", "other_function", "function_unknown"
 _OF_VALUES = (*COMPUTED, "constant", "program")
 """Classes that say that something else is computed, of which it is not known whether that shows."""
 _WORDS = "what it computes"
-NOT_HERE = "the code of the old state is not here, or was not asked for"
+NOT_HERE = problems.OLD_CODE_NOT_HERE()
 ASK = "compare with a revision, whose code is then traced: layoutproof gate --against REF --same-function"
 
 
@@ -80,7 +82,7 @@ def of_computed(computed: Computed, asked: bool, records: bool = True) -> Functi
         parts = f"; they part at {computed.place}" if computed.place else ""
         parts += f", before {computed.before}" if computed.before and computed.before != computed.place else ""
         second = f"; JAX {computed.second.replace('the reference', 'before')}" if computed.second else ""
-        why = f"{computed.reason}{at}{parts}{second}{beside}"
+        why = extended(computed.reason, f"{at}{parts}{second}{beside}")
         severity = "deny" if asked else "warn"
         # an approval is of these two programs, and of no later one
         more |= {"before": f"traced {computed.digest_before}", "after": f"traced {computed.digest}"}
@@ -90,7 +92,7 @@ def of_computed(computed: Computed, asked: bool, records: bool = True) -> Functi
 
 def as_locked(points: int) -> Function:
     """The finding of a program whose values are those that the lock file has."""
-    why = f"rewritten, the same as the lock file says at {points} points; the old code is not traced"
+    why = problems.SAME_AS_LOCKED(points)
     scope = "over the reals: rounding is not asked"
     return Function(Finding(SAME, _WORDS, why, decided_by="points", figures={"points": points}, scope=scope))
 
@@ -112,15 +114,15 @@ def of_texts(computed: Computed, digests: tuple[str, str], below: Sequence[Findi
         rounds = f"; it rounds more now: {computed.narrower}" if computed.narrower else ""
         severity = "warn" if computed.narrower else "allow"
         follows = tuple(replace(each, severity=severity) for each in known)
-        why = f"written otherwise, {how}{rounds}"
-        return [Finding(SAME, _WORDS, why, decided_by=computed.decided_by, follows=follows, **more)]
+        written = problems.WRITTEN_OTHERWISE(how, rounds)
+        return [Finding(SAME, _WORDS, written, decided_by=computed.decided_by, follows=follows, **more)]
     if computed.state == "other":
         parts = f"; they part at {computed.place}" if computed.place else ""
         parts += f", before {computed.before}" if computed.before else ""
         more |= {"before": f"computes {digests[0]}", "after": f"computes {digests[1]}"}
-        why = f"{computed.reason}{parts}"
+        why = extended(computed.reason, parts)
         return [Finding(OTHER, _WORDS, why, decided_by=computed.decided_by, follows=known, **more)]
-    found = unknown(f"values were not compared: {computed.reason}", asked=False).found
+    found = unknown(problems.VALUES_NOT_COMPARED(computed.reason), asked=False).found
     assert found is not None
     return [found, *below]
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Literal
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 
 READS = Literal["cat-file", "config", "ls-files", "ls-tree", "rev-parse"]
 _SETTINGS = (
@@ -63,7 +65,7 @@ def git(where: Path, command: READS, *options: str, given: bytes | None = None) 
             check=False,
         )
     except FileNotFoundError:
-        raise LayoutError("--against needs git, which is not installed") from None
+        raise LayoutError(problems.NO_GIT()) from None
     if done.returncode:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         raise LayoutError(f"git: {shorten(words[0]) if words else f'{command} failed'}")
@@ -80,7 +82,7 @@ def top_here() -> Path:
     top = Path(git(marked or here, "rev-parse", "--show-toplevel").decode(errors="surrogateescape").rstrip("\n"))
     if marked is None or top.resolve() != marked.resolve():
         where = "no folder above has .git" if marked is None else f".git is in {marked}"
-        raise LayoutError(f"git says that the files of the repository are in {top}, and {where} (core.worktree?)")
+        raise LayoutError(problems.OTHER_REPOSITORY(top, where))
     return top
 
 
@@ -92,13 +94,13 @@ def _marked(here: Path) -> Path | None:
 def commit_of(top: Path, reference: str) -> str:
     """The commit that a person names by a branch, a tag or a revision, in hexadecimal. LayoutError where none is."""
     if reference.startswith("-"):
-        raise LayoutError(f"{shorten(reference, 40)!r} is not a git revision")
+        raise LayoutError(problems.NO_REVISION_NAME(shorten(reference, 40)))
     asked = ("--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}")
     try:
         found = git(top, "rev-parse", *asked).decode(errors="replace").split()
     except (LayoutError, ValueError):
         hint = "in CI, fetch it first, e.g. actions/checkout with fetch-depth: 0"
-        raise LayoutError(f"git has no revision {shorten(reference, 60)!r} here; {hint}") from None
+        raise LayoutError(problems.UNKNOWN_REVISION(shorten(reference, 60), hint)) from None
     # versions older than the option repeat it
     return found[-1]
 
@@ -152,7 +154,7 @@ def contents_of(top: Path, identities: Sequence[str]) -> list[bytes | None]:
     try:
         out = git(top, "cat-file", "--batch", "--follow-symlinks", given=given)
     except LayoutError as error:
-        raise LayoutError(f"{error.problem}; {_PARTIAL}") from None
+        raise LayoutError(extended(error.problem, f"; {_PARTIAL}")) from None
     found: list[bytes | None] = []
     at = 0
     for identity in identities:
@@ -160,7 +162,7 @@ def contents_of(top: Path, identities: Sequence[str]) -> list[bytes | None]:
         head = out[at:end]
         is_blob = (parts := _FOUND.fullmatch(head)) is not None and parts[2] == b"blob"
         if not is_blob and ":" not in identity:
-            raise LayoutError(f"git does not have the contents of {identity} here; {_PARTIAL}")
+            raise LayoutError(problems.CONTENTS_MISSING(identity, _PARTIAL))
         if head.endswith(b" missing"):
             found.append(None)
             at = end + 1
@@ -194,14 +196,14 @@ def write_tree(top: Path, commit: str, folder: Path) -> None:
                 if mode == "100755":
                     path.chmod(0o755)
             except OSError as error:
-                raise LayoutError(f"{shorten(name, 120)!r} of {commit[:10]} cannot be written: {error}") from None
+                raise LayoutError(problems.FILE_NOT_WRITTEN(shorten(name, 120), commit[:10], error)) from None
     # after all files, so that nothing is written through one
     for path, target in links:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(target)
         except (OSError, ValueError) as error:
-            raise LayoutError(f"the link {shorten(path.name, 120)!r} cannot be written: {error}") from None
+            raise LayoutError(problems.LINK_NOT_WRITTEN(shorten(path.name, 120), error)) from None
     root = folder.resolve()
     for path in [path for path, _ in links if not Path(os.path.realpath(path)).is_relative_to(root)]:
         path.unlink()
@@ -228,7 +230,7 @@ def _in_parts(top: Path, commit: str) -> Iterator[list[tuple[str, str, str]]]:
 def _sound(name: str) -> str:
     """The path of a file in a tree, as git itself would write it. LayoutError for one that leads elsewhere."""
     if any(map(_is_no_name, name.split("/"))):
-        raise LayoutError(f"{shorten(name, 120)!r} is no name of a file in a repository")
+        raise LayoutError(problems.NO_FILE_NAME(shorten(name, 120)))
     return name
 
 

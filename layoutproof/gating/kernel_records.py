@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.functions import SAME, UNKNOWN, of_computed
 from layoutproof.gating.kernel_regressions import answers, bodies_in_words, worse
 from layoutproof.gating.kernels import kernels
@@ -51,14 +54,14 @@ def compare(old: File | None, new: File | None, relpath: str, layouts: Layouts) 
 
 def _changes(old: KernelRecord | None, new: KernelRecord | None, layouts: Layouts) -> list[Finding]:
     if new is None:
-        return [Finding("removed", "", "the call is no longer recorded")]
+        return [Finding("removed", "", problems.NOT_RECORDED())]
     after = new.call
     if isinstance(after, Unmodelled):
         same = old is not None and isinstance(old.call, Unmodelled)
-        return [] if same else [unknown("", f"not modelled: {after.reason}")]
+        return [] if same else [unknown("", core_problems.NOT_MODELLED(after.reason))]
     now = answers(after)
     if old is None or isinstance(old.call, Unmodelled):
-        return [Finding("added", "", "the call was not recorded before"), *worse({}, now)]
+        return [Finding("added", "", problems.RECORDED_NEWLY()), *worse({}, now)]
     before = old.call
     if _said(old) == _said(new) and old.body == new.body:
         return []
@@ -80,8 +83,8 @@ def _by_values(values: Finding, found: Sequence[Finding]) -> list[Finding]:
     if values.question != UNKNOWN:
         severity = "allow" if values.question == SAME else values.severity
         return [*others, replace(values, follows=tuple(replace(each, severity=severity) for each in body))]
-    why = f"values were not compared: {values.reason}"
-    said = [replace(each, reason=f"{each.reason}; {why}") for each in body]
+    why = problems.VALUES_NOT_COMPARED(values.reason)
+    said = [replace(each, reason=extended(each.reason, f"; {why}")) for each in body]
     return [*others, *(said or [replace(values, reason=why)])]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.kernels import is_kernel
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.registry.read import read_layout
@@ -43,20 +44,29 @@ def broken(old: object, new: object, expected: Collection[tuple[str, str]] = ())
 
 def worse(before: Answers, after: Answers, expected: Collection[tuple[str, str]] = ()) -> list[Finding]:
     """The findings that are refuted or unknown now and were not before. expected: as of `broken`."""
+    verdicts = {key: answer.verdict for key, answer in before.items()}
     found = []
     for key, answer in after.items():
         verdict = answer.verdict
-        known = before.get(key)
-        if verdict is Verdict.PROVED or (known is not None and not known.verdict > verdict):
+        if not is_worse(verdict, verdicts.get(key)):
             continue
         if any((name, verdict.value) in expected for name in (answer.question, ALL)):
             continue
-        why = f"{answer.question} of {answer.subject}: {answer.reason}"
+        why = problems.RULE_BROKEN(answer.question, answer.subject, answer.reason)
         more: dict[str, Any] = {
             n: getattr(answer, n) for n in ("counterexample", "decided_by", "fix", "hint", "needs", "where")
         }
         found.append(Finding("unknown" if verdict is Verdict.UNKNOWN else "refuted", "", why, verdict=verdict, **more))
     return found
+
+
+def is_worse(now: Verdict, before: Verdict | None) -> bool:
+    """Whether an answer about a kernel got worse; before: None where the question is new.
+
+    >>> is_worse(Verdict.UNKNOWN, None), is_worse(Verdict.UNKNOWN, Verdict.REFUTED), is_worse(Verdict.PROVED, None)
+    (True, False, False)
+    """
+    return now is not Verdict.PROVED and (before is None or now < before)
 
 
 def _has_symbols(value: object) -> bool:
@@ -81,7 +91,7 @@ def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
     'before, every question about it was proved; now, initialised is refuted'
     """
     if not then and not now:
-        return "every question about both is proved; what it computes is not compared"
+        return problems.BODIES_PROVED()
     every = "every question about it {} proved"
     before, after = (
         ", ".join(f"{name} {verb} {verdict}" for name, verdict in side.items()) or every.format(verb)

@@ -10,6 +10,8 @@ from typing import Any
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, unknown
+from layoutproof.core.message import extended, listing
+from layoutproof.gating import problems
 from layoutproof.gating.matching import Round, match
 from layoutproof.kernel.kernel import Kernel, Operand, Scratch, Table
 from layoutproof.kernel.relations import normal
@@ -39,7 +41,7 @@ def kernels(old: object, new: object, layouts: Compare) -> list[Finding]:
     for pair in match(one.operands, other.operands, rounds):
         if pair.old is None or pair.new is None:
             gone, operand = pair.new is None, pair.old or pair.new
-            why = f"operand {operand.name if operand else ''} is {'no longer there' if gone else 'new'}"
+            why = problems.OPERAND_NEW_OR_GONE(operand.name if operand else "", "no longer there" if gone else "new")
             found.append(Finding("removed" if gone else "added", "", why, **sides))  # type: ignore[arg-type]
             continue
         before, after = pair.old, pair.new
@@ -47,7 +49,11 @@ def kernels(old: object, new: object, layouts: Compare) -> list[Finding]:
             continue
         for change in _operand(old, new, before, after, layouts):
             found.append(
-                replace(change, reason=f"operand {after.name}: {change.reason}", match_heuristic=pair.match_heuristic)
+                replace(
+                    change,
+                    reason=problems.OPERAND_CHANGED(after.name, change.reason),
+                    match_heuristic=pair.match_heuristic,
+                )
             )
     names = [f.name for f in fields(Kernel) if f.name not in _SAYS_NOTHING]
     rest = [name for name in names if getattr(one, name) != getattr(other, name)]
@@ -55,11 +61,11 @@ def kernels(old: object, new: object, layouts: Compare) -> list[Finding]:
     tables = [_words(tuple(map(_array, each.tables))) for each in (one, other)]
     parts += [("tables", tables[0], tables[1])] if tables[0] != tables[1] else []
     if parts:
-        said = "; ".join(f"{name} was {was}, is {now}" for name, was, now in parts)
+        said = listing([problems.VALUE_CHANGED(name, was, now) for name, was, now in parts])
         trade, figures = _trade(one, other)
-        found.append(Finding("kernel", "", said + trade, figures=figures, **sides))  # type: ignore[arg-type]
+        found.append(Finding("kernel", "", extended(said, trade), figures=figures, **sides))  # type: ignore[arg-type]
     found += _assumptions(one, other)
-    return found or [Finding("respelled", "", "the same kernel, operand by operand", decided_by="normal form", **sides)]  # type: ignore[arg-type]
+    return found or [Finding("respelled", "", problems.SAME_KERNEL(), decided_by="normal form", **sides)]  # type: ignore[arg-type]
 
 
 def _trade(one: Kernel, other: Kernel) -> tuple[str, dict[str, Any]]:
@@ -111,8 +117,8 @@ def _assumptions(one: Kernel, other: Kernel) -> list[Finding]:
     olds, news = ({table.name: table for table in every_table(side)} for side in (one, other))
     differ = [n for n in news if n in olds and news[n].assumptions() != olds[n].assumptions()]
     before, after = ({normal(relation): relation.text for relation in side.relations} for side in (one, other))
-    looser = [f"{text!r} is assumed, too" for key, text in after.items() if key not in before]
-    tighter = [f"{text!r} is assumed no more" for key, text in before.items() if key not in after]
+    looser: list[str] = [problems.ASSUMED_TOO(text) for key, text in after.items() if key not in before]
+    tighter: list[str] = [problems.ASSUMED_NO_MORE(text) for key, text in before.items() if key not in after]
     if differ:
         from layoutproof.gating.demands import assumed
 
@@ -149,5 +155,5 @@ def _words(value: object) -> str:
 def _kernel(value: object) -> Kernel:
     kernel = read_layout(value).kernel
     if not isinstance(kernel, Kernel):
-        raise LayoutError(f"not a kernel: {value}")
+        raise LayoutError(problems.NO_KERNEL(value))
     return kernel

@@ -20,6 +20,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.gating import problems
 from layoutproof.gating.program import MOST_NESTED, OPENED, DumpInstruction, DumpProgram
 from layoutproof.hlotext.texts import element_of, logical
 
@@ -175,7 +176,7 @@ class Labels:
         result: Value = _UNKNOWN
         self._running += 1
         if self._running > MOST_RUNNING:
-            raise LayoutError(f"{computation} is in computations that are nested too deep")
+            raise LayoutError(problems.NESTED_TOO_DEEP(computation))
         for name, of in self.program.named.get(computation, {}).items():
             given = [known[each] if each in known else self._element(known, each) for each in of.operands]
             value = known[name] = self._value(of, given, inputs, effects, depth)

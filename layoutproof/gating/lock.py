@@ -23,7 +23,7 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import plain
-from layoutproof.gating import records
+from layoutproof.gating import problems, records
 from layoutproof.gating.compiled_program import CompiledProgram
 from layoutproof.gating.lock_head import HEAD, paths_of
 from layoutproof.gating.lock_programs import Line, lines_of, program_of
@@ -83,7 +83,7 @@ def locked(text: str, file: str) -> dict[str, ReadSpec | CompiledProgram]:
         if number == 1 or not line.strip():
             continue
         if line.startswith(("<<<<<<<", "=======", ">>>>>>>", "|||||||")):
-            raise LayoutError("a merge conflict that is not resolved; write anew with --lock", file=file, line=number)
+            raise LayoutError(problems.MERGE_CONFLICT(), file=file, line=number)
         try:
             relpath, kind, what, value = json.loads(line)
             if not isinstance(relpath, str):
@@ -110,7 +110,7 @@ def locked(text: str, file: str) -> dict[str, ReadSpec | CompiledProgram]:
             else:
                 raise ValueError(kind)
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise LayoutError(f"not a line of a lock file: {shorten(line, 80)}", file=file, line=number) from None
+            raise LayoutError(problems.NO_LOCK_LINE(shorten(line, 80)), file=file, line=number) from None
     return {**specs, **programs, **{relpath: program_of(lines) for relpath, lines in dumps.items()}}
 
 
@@ -140,8 +140,8 @@ def read_lock(data: bytes, file: str, folder: str, start: str = "") -> Lock:
     try:
         locked_ = locked(data.decode(), file)
     except (LayoutError, UnicodeDecodeError) as error:
-        why = error.problem if isinstance(error, LayoutError) else "not UTF-8 text"
-        why = f"the old lock file cannot be read: {why}"
+        why = error.problem if isinstance(error, LayoutError) else problems.NOT_UTF8()
+        why = problems.OLD_LOCK_UNREADABLE(why)
         return Lock(findings=(unknown("the lock file", why, file, file),))
     calls: dict[str, ReadSpec] = {}
     programs: dict[str, CompiledProgram] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.gating import problems
 from layoutproof.gating.drift import files_of, text_of
 from layoutproof.gating.lock import locked, write
 from layoutproof.gating.lock_head import NAME, paths_of, renewed
@@ -36,14 +37,14 @@ def stale(path: Path, paths: Sequence[str] = ()) -> list[Finding]:
     try:
         now = write(files_of(given).values(), given)
     except Undecided as undecided:
-        return [unknown(NAME, f"what is here cannot be told: {undecided}", where, where)]
+        return [unknown(NAME, problems.CONTENTS_UNDECIDED(undecided), where, where)]
     except LayoutError as error:
         at: dict[str, Any] = {"line": error.line or 0, "column": error.column or 0}
         return [wrong_input("file", error.problem, where, error.file or where, **at)]
     if text == now:
         return []
     if given != of:
-        why = f"it is of {shorten(', '.join(of))}, not of {shorten(', '.join(given))}"
+        why = problems.OTHER_PATHS(shorten(", ".join(of)), shorten(", ".join(given)))
         return [Finding("lock", NAME, why, where, where, 1, fix=renewed(given))]
     return list(_differences(text, now, where, renewed(of)))
 
@@ -62,14 +63,14 @@ def _differences(text: str, now: str, where: str, fix: str) -> Iterator[Finding]
         if others:
             yield unknown(subject, others, **at)
         elif not here:
-            yield Finding("lock", subject, "the lock file has it, and it is not here", **at)
+            yield Finding("lock", subject, problems.LOCKED_NOT_HERE(), **at)
         elif not then:
-            yield Finding("lock", subject, "it is here, and the lock file does not have it", **at)
+            yield Finding("lock", subject, problems.HERE_NOT_LOCKED(), **at)
         else:
             parts = list(_parts(then, here))
             more = f" and {len(parts) - MOST_NAMED} more" if len(parts) > MOST_NAMED else ""
             said = "; ".join(parts[:MOST_NAMED]) + more
-            yield Finding("lock", subject, f"the lock file is out of date: {said}", **at)
+            yield Finding("lock", subject, problems.OUT_OF_DATE(said), **at)
 
 
 def _lines(text: str) -> dict[str, tuple[int, list[Any]]]:
@@ -103,13 +104,13 @@ def _other_tools(then: Sequence[object], here: Sequence[object]) -> str:
             made = [[str(side.get(name, "")) for name in ("evaluator", "jax")] for side in values]  # type: ignore[union-attr]
             if made[0] != made[1]:
                 was, is_ = (f"evaluator {evaluator} with jax {jax}" for evaluator, jax in made)
-                return f"its values were made by {was}, and are by {is_}: whether the lock is true is unknown"
+                return problems.VALUES_BY_OTHER(was, is_)
         sides = [side.get("made") if isinstance(side, Mapping) else None for side in (one, other)]
         if all(isinstance(side, Mapping) for side in sides):
             tools = [[str(side.get(name, "")) for name in ("compiler", "jax")] for side in sides]  # type: ignore[union-attr]
             if tools[0] != tools[1]:
                 was, is_ = (f"{compiler} with jax {jax}" for compiler, jax in tools)
-                return f"it was compiled by {was}, and is by {is_}: whether the lock is true is unknown"
+                return problems.COMPILED_BY_OTHER(was, is_)
     return ""
 
 

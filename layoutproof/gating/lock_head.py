@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import MIB
+from layoutproof.gating import problems
 from layoutproof.gating.states import File
 
 NAME = "layoutproof.lock"
@@ -43,11 +44,11 @@ def paths_of(text: str, file: str) -> list[str]:
     except (ValueError, RecursionError):
         version, paths = 0, None
     if version > VERSION:
-        problem = f"a lock file of version {version}, which is newer: this layoutproof reads {VERSION}; update it"
+        problem = problems.LOCK_NEWER(version, VERSION)
         raise LayoutError(problem, file=file, line=1)
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths) or not paths:
-        raise LayoutError(f"not a lock file: its first line is {shorten(first)!r}", file=file, line=1)
+        raise LayoutError(problems.NO_LOCK_FILE(shorten(first)), file=file, line=1)
     if version < VERSION:
-        problem = f"a lock file of version {version}, and this layoutproof reads {VERSION}"
-        raise LayoutError(f"{problem}; write it anew with: {renewed(paths)}", file=file, line=1)
+        problem = problems.LOCK_OLDER(version, VERSION)
+        raise LayoutError(problems.WRITE_ANEW(problem, renewed(paths)), file=file, line=1)
     return paths

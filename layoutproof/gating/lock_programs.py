@@ -13,7 +13,7 @@ from typing import Any
 
 from layoutproof.core.document import JsonObject
 from layoutproof.core.finding import Finding
-from layoutproof.gating import records
+from layoutproof.gating import problems, records
 from layoutproof.gating.array_classes import bytes_of
 from layoutproof.gating.causes import under_causes
 from layoutproof.gating.compiled_changes import changes
@@ -200,9 +200,9 @@ def _computed(old: CompiledProgram, new: DumpProgram, same: bool) -> list[Findin
         return []
     if same:
         why = "is labelled otherwise than when it was locked" if known else "is not in the lock file"
-        why = f"what it computes {why}; values are compared of two texts, and a lock file has none"
+        why = problems.LOCK_WITHOUT_VALUES(why)
         return unknown(why, True, TEXTS).over([])
     if not known:
         return []
-    why = "it is labelled otherwise than when it was locked; whether values differ a lock file does not say"
+    why = problems.LABELLED_OTHERWISE()
     return [Finding("computation_differs", "what it computes", why, severity="warn", fix=TEXTS)]

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from layoutproof.core.finding import Finding
+from layoutproof.gating import problems
 
 
 def gone_or_new(new: bool, name: str) -> Finding:
     """A whole dump that one state lacks."""
     kind, where = ("added", "before") if new else ("removed", "now")
-    return Finding(kind, f"program {name}", f"there is no such dump {where}", line=1)
+    return Finding(kind, f"program {name}", problems.NO_DUMP(where), line=1)
 
 
 def placed(findings: Sequence[Finding], relpath: str, path: str) -> list[Finding]:

@@ -29,6 +29,7 @@ from layoutproof.core.finding import SEVERITIES, Finding
 from layoutproof.core.fingerprint import FORM
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
+from layoutproof.gating import problems
 
 DEFAULTS = {
     "respelled": "allow",
@@ -137,17 +138,17 @@ def read(value: object, place: str) -> Policy:
     Threshold(severity='deny', above=2.0, unit='%')
     """
     if not isinstance(value, Mapping):
-        raise LayoutError(f"{place}: the gate's rules are a mapping from class to severity, not {_shown(value)}")
+        raise LayoutError(problems.RULES_FORM(place, _shown(value)))
     steps = {}
     for kind, text in value.items():
         if kind == "approvals":
             continue
         if kind not in DEFAULTS:
-            raise LayoutError(f"{place}: unknown class {_shown(kind)}; known: {', '.join(DEFAULTS)}, approvals")
+            raise LayoutError(problems.UNKNOWN_CLASS(place, _shown(kind), ", ".join(DEFAULTS)))
         steps[kind] = _steps(text, f"{place}: {kind}")
     approvals = value.get("approvals", [])
     if not isinstance(approvals, Sequence) or isinstance(approvals, str):
-        raise LayoutError(f"{place}: approvals is a list, not {_shown(approvals)}")
+        raise LayoutError(problems.APPROVALS_FORM(place, _shown(approvals)))
     return Policy(steps, tuple(_approval(each, place) for each in approvals))
 
 
@@ -194,7 +195,7 @@ def judge(
     everyone = [*general.approvals, *(a for p in policies.values() for a in p.approvals)]
     unused = {a.fingerprint: a for a in everyone if a.fingerprint not in used}
     notes = [*idle.values()]
-    notes += [f"the approval {a.fingerprint} is of nothing that is found: {a.reason}" for a in unused.values()]
+    notes += [problems.APPROVAL_OF_NOTHING(a.fingerprint, a.reason) for a in unused.values()]
     return judged, notes
 
 
@@ -266,12 +267,12 @@ def _added(finding: Finding, accept: bool) -> Finding:
 
 def _why_idle(approval: Approval, today: datetime.date) -> str:
     if approval.until < today:
-        return f"the approval {approval.fingerprint} expired on {approval.until}: {approval.reason}"
-    return f"the approval {approval.fingerprint} does not count: {_too_long(today)}"
+        return problems.APPROVAL_EXPIRED(approval.fingerprint, approval.until, approval.reason)
+    return problems.APPROVAL_NOT_COUNTED(approval.fingerprint, _too_long(today))
 
 
 def _too_long(today: datetime.date) -> str:
-    return f"an approval lasts {MOST_DAYS} days at most, today until {today + datetime.timedelta(days=MOST_DAYS)}"
+    return problems.APPROVAL_TOO_LONG(MOST_DAYS, today + datetime.timedelta(days=MOST_DAYS))
 
 
 def by_default(finding: Finding) -> str:
@@ -336,13 +337,13 @@ def _applies(step: Threshold, finding: Finding) -> bool:
 
 def _steps(text: object, place: str) -> tuple[Threshold, ...]:
     if not isinstance(text, str):
-        raise LayoutError(f"{place}: a severity is a text such as 'warn, deny above 2%', not {_shown(text)}")
+        raise LayoutError(problems.SEVERITY_FORM(place, _shown(text)))
     steps = []
     for part in text.split(","):
         found = _STEP.fullmatch(part.strip())
         if found is None:
             wanted = "allow, warn or deny, or e.g. 'deny above 2%' or 'deny above 4 MiB'"
-            raise LayoutError(f"{place}: {shorten(part.strip(), 40)!r} is no severity; write {wanted}")
+            raise LayoutError(problems.UNKNOWN_SEVERITY(place, shorten(part.strip(), 40), wanted))
         severity, amount, unit = found.groups()
         steps.append(Threshold(severity, None if amount is None else float(amount), unit or ""))
     return tuple(steps)
@@ -352,14 +353,14 @@ def _approval(value: object, place: str) -> Approval:
     wanted = {"fingerprint", "reason", "until"}
     if not isinstance(value, Mapping) or set(value) - {"by"} != wanted:
         have = "fingerprint, reason, until and perhaps by"
-        raise LayoutError(f"{place}: an approval has {have}, nothing else; not {_shown(value)}")
+        raise LayoutError(problems.APPROVAL_FORM(place, have, _shown(value)))
     fingerprint, reason, until, by = value["fingerprint"], value["reason"], value["until"], value.get("by", "")
     if not isinstance(fingerprint, str) or not FORM.fullmatch(fingerprint):
-        raise LayoutError(f"{place}: a fingerprint is 16 digits from 0 to f, not {_shown(fingerprint)}")
+        raise LayoutError(problems.FINGERPRINT_FORM(place, _shown(fingerprint)))
     if not isinstance(reason, str) or not reason.strip():
-        raise LayoutError(f"{place}: the approval {fingerprint} says no reason")
+        raise LayoutError(problems.APPROVAL_WITHOUT_REASON(place, fingerprint))
     if not isinstance(by, str):
-        raise LayoutError(f"{place}: the approval {fingerprint}: by is a text, not {_shown(by)}")
+        raise LayoutError(problems.APPROVER_FORM(place, fingerprint, _shown(by)))
     day = _day(until, f"{place}: the approval {fingerprint}")
     return Approval(fingerprint, " ".join(reason.split()), day, " ".join(by.split()))
 
@@ -372,7 +373,7 @@ def _day(value: object, place: str) -> datetime.date:
             return datetime.date.fromisoformat(value)
     except ValueError:
         pass
-    raise LayoutError(f"{place}: until is a day such as 2027-01-31, not {_shown(value)}")
+    raise LayoutError(problems.DAY_FORM(place, _shown(value)))
 
 
 def _spaced(unit: str) -> str:

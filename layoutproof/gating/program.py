@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.gating import problems
 from layoutproof.gating.array_classes import bytes_of
 from layoutproof.gating.compiled_program import (
     BitcastPair,
@@ -238,7 +239,7 @@ class DumpReader:
             self.body = self.bodies.setdefault(event.name, [])
         elif isinstance(event, Header):
             if self.header.line:
-                problem = f"a second module, {shorten(event.name, 60)!r}: one file holds one"
+                problem = problems.SECOND_MODULE(shorten(event.name, 60))
                 self._wrong(LayoutError(problem, file=self.file, line=event.line))
                 return
             self.header = event
@@ -252,7 +253,7 @@ class DumpReader:
         elif isinstance(event, LayoutError):
             self._wrong(event)
         elif not isinstance(event, End | ModuleEnd):
-            problem = "a buffer assignment: the gate compares modules"
+            problem = problems.BUFFER_ASSIGNMENT()
             self._wrong(LayoutError(problem, file=self.file, line=event.line))
 
     def _wrong(self, error: LayoutError) -> None:

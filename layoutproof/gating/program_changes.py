@@ -15,6 +15,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, wrong_input
+from layoutproof.gating import problems
 from layoutproof.gating.array_classes import array_classes
 from layoutproof.gating.causes import under_causes
 from layoutproof.gating.compiled_changes import changes
@@ -130,7 +131,7 @@ def read_and_audited(file: File, before: DumpProgram | None = None) -> tuple[Dum
     wrong = []
     for each in found.contradictions[:MOST_CONTRADICTIONS]:
         sides: dict[str, Any] = {"before": each.first, "after": each.second, "line": each.line}
-        wrong.append(Finding("contradiction", each.what, "the new dump gives one buffer two layouts", **sides))
+        wrong.append(Finding("contradiction", each.what, problems.TWO_LAYOUTS(), **sides))
     return program, wrong
 
 
@@ -185,7 +186,7 @@ def _layouts(before: DumpProgram, after: DumpProgram, flow: LabelledPair) -> lis
         }
         if logical(old.shape) != logical(new.shape):
             at |= {"before": old.shape, "after": new.shape}
-            why = f"{new.opcode} gives {logical(new.shape)} now, {logical(old.shape)} before, of the same operands"
+            why = problems.RESULT_TYPE(new.opcode, logical(new.shape), logical(old.shape))
             found.append(Finding("reshaped_result", reason=why, **at))
             continue
         for one, other in zip(arrays(old.shape), arrays(new.shape), strict=False):

@@ -6,7 +6,7 @@ import json
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
-from layoutproof.gating import compiled_changes
+from layoutproof.gating import compiled_changes, problems
 from layoutproof.gating.compiled_program import CompiledProgram, EntryValue, Exchange, LayoutCopy, LayoutDemands
 from layoutproof.gating.entry import aligned
 from layoutproof.gating.placed import gone_or_new, placed
@@ -22,7 +22,7 @@ def read(file: File) -> Record:
     try:
         return read_record(json.loads(file.data), file.path)
     except (ValueError, RecursionError):
-        raise LayoutError("not JSON, so not the record of a program", file=file.path) from None
+        raise LayoutError(problems.NO_RECORD(), file=file.path) from None
 
 
 def compare(old: File | None, new: File | None, relpath: str) -> list[Finding]:

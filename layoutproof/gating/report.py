@@ -12,7 +12,8 @@ from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report, wrong_input
 from layoutproof.core.fingerprint import named
-from layoutproof.gating import policy
+from layoutproof.core.message import restated
+from layoutproof.gating import policy, problems
 from layoutproof.gating.folding import refolded, unfolded, with_classes
 from layoutproof.gating.rules import PYPROJECT, Rules
 
@@ -104,7 +105,7 @@ def judged(title: str, work: Task, files: int, judges: Judges, new_only: bool) -
                 (relpath, relpath, own.get(relpath, policy.Policy()).over(general), _new(one.rules, relpath, general))
             )
     causes = _found(work.relpaths, done, own, general)
-    findings = [replace(f, reason=_ONE.sub(r"(\1)", f.reason)) for f in unfolded(causes)]
+    findings = [replace(f, reason=restated(_ONE.sub(r"(\1)", f.reason), f.reason)) for f in unfolded(causes)]
     changes = [(relpath, file, then, now) for relpath, file, then, now in sides if isinstance(now, policy.Policy)]
     findings = named(
         [
@@ -127,7 +128,7 @@ def judged(title: str, work: Task, files: int, judges: Judges, new_only: bool) -
     result, notes = policy.judge(findings, own, general, judges.today, judges.accept)
     if partial:
         # an approval of what was not reached is not an idle one
-        notes = [f"interrupted after {len(done)} of {len(work.items)} changed files"]
+        notes = [problems.INTERRUPTED(len(done), len(work.items))]
     result = refolded(result)
     shown = [f for f in result if f.severity != "allow"] if new_only else result
     return Report(title, tuple(shown), files, tuple(notes), len(result) - len(shown), partial)
@@ -197,9 +198,9 @@ def _rules_changed(before: policy.Policy, after: policy.Policy, file: str) -> li
     """The finding of loosened rules, or of tightened ones."""
     looser, tighter = policy.changed(before, after)
     if looser:
-        why = f"the old rules judge; the new ones would let more through: {'; '.join(looser)}"
+        why = problems.RULES_LOOSER("; ".join(looser))
         return [Finding("policy", "the gate's rules", why, file, file, 1, after="; ".join(looser))]
     if tighter:
-        why = f"they ask more: {'; '.join(tighter)}"
+        why = problems.RULES_TIGHTER("; ".join(tighter))
         return [Finding("tightened", "the gate's rules", why, file, file, 1, after="; ".join(tighter))]
     return []

@@ -10,6 +10,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_CONFIG, read, toml_of
 from layoutproof.core.files import PYPROJECT as PYPROJECT
+from layoutproof.gating import problems
 from layoutproof.gating.classes import text_of
 
 Rules = Mapping[str, Any] | LayoutError
@@ -25,7 +26,7 @@ def rules_in(text: str | bytes, place: str) -> Rules:
     for key in ("tool", "layoutproof", "gate"):
         found = found.get(key, {})
         if not isinstance(found, dict):
-            return LayoutError(f"{place}: {key} is a table, not {text_of(found)}")
+            return LayoutError(problems.RULES_TABLE(place, key, text_of(found)))
     return found  # type: ignore[no-any-return]
 
 

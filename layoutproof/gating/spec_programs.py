@@ -20,8 +20,9 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_TEXT
 from layoutproof.core.files import read as read_file
 from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.message import extended, listing, located
 from layoutproof.core.result import Verdict
-from layoutproof.gating import program_changes, records
+from layoutproof.gating import problems, program_changes, records
 from layoutproof.gating.classes import text_of
 from layoutproof.gating.compiled_changes import lowered
 from layoutproof.gating.dataflow import COMPUTED
@@ -53,7 +54,7 @@ _MORE = frozenset(
     )
 )
 """Classes of higher cost or less protection: a lock that records more than the current cost hides its return."""
-_NO_LOCK = "the old state has no layoutproof.lock that says what its programs were, so what changed in them is unknown"
+_NO_LOCK = problems.NO_LOCK_OF_PROGRAMS()
 _LOCK = f"commit one, written by {RENEW}; or compile the old revision too, with --against REF --compile-base"
 _NO_SHARDINGS = "shardings of the parameters"
 
@@ -128,7 +129,7 @@ def drift(was: Was, before: ReadSpec | None, after: ReadSpec, relpath: str) -> l
     for (_, entry, first, second), function in zip(given, functions, strict=True):
         one: list[Finding] = []
         if first is None and was.locked is not None:
-            one = [unknown("", "the lock file does not say what it was", fix="layoutproof gate --lock writes it")]
+            one = [unknown("", problems.LOCK_SILENT(), fix="layoutproof gate --lock writes it")]
         elif first is not None and second is not None:
             one = between(first, second, place=f"{relpath}:{entry.line}")
         found += placed(function.over(one), entry, after.file, relpath)
@@ -220,7 +221,7 @@ def _functions(was: Was, given: Sequence[tuple[Named, Named, Side, Side]], held:
     made_now = valued([each for each, _ in locked.values()], seconds)
     for (k, (_, was_then)), values in zip(locked.items(), made_now, strict=True):
         why = values if isinstance(values, str) else unlike(was_then, values)
-        said[k] = function_unknown(f"{why}; {NOT_HERE}", True, ASK) if why else as_locked(was_then.points)
+        said[k] = function_unknown(extended(why, f"; {NOT_HERE}"), True, ASK) if why else as_locked(was_then.points)
     return [said.get(k, Function()) for k in range(len(given))]
 
 
@@ -252,7 +253,7 @@ def _slack(locked: Record, now: Record) -> list[Finding]:
     if not more:
         return []
     said = "; ".join(f"{each.question} {each.subject}: {_turned(each.reason)}" for each in more[:3])
-    why = f"the lock file says more than what is here, and a later change that took it back would pass: {said}"
+    why = problems.LOCK_TOO_HIGH(said)
     return [Finding("lock", NAME, why, fix=RENEW)]
 
 
@@ -287,7 +288,7 @@ def locked_of(spec: ReadSpec) -> Iterator[tuple[str, Record]]:
         problem = one if isinstance(one, Finding) else one.problem
         if isinstance(one, Finding) or one.record is None or problem is not None:
             assert problem is not None
-            why = f"program {entry.name}: {problem.reason}"
+            why = problems.PROGRAM_PROBLEM(entry.name, problem.reason)
             if problem.verdict is Verdict.UNKNOWN and not problem.bad_input:
                 raise Undecided(why)
             raise LayoutError(why, file=spec.file, line=entry.line, column=entry.column)
@@ -339,7 +340,7 @@ def _differences(first: Made | Finding | Record, second: Made | Finding, across:
         return [first]
     if first.problem is not None or first.record is None:
         why = "" if first.problem is None else first.problem.reason
-        return [unknown("", f"{_side(first, across)} is not compiled: {why}")]
+        return [unknown("", problems.SIDE_NOT_COMPILED(_side(first, across), why))]
     old, new = (File("", each.asked.title, each.text.encode(errors="backslashreplace")) for each in (first, second))
     said = all(value.sharding for record in (first.record, second.record) for value in record.parameters)
     texts: list[Finding] = []
@@ -392,10 +393,10 @@ def _asked_otherwise(old: Asked, new: Asked, place: str) -> str:
         for word, name in _ASKED_FOR
         if getattr(old, name) != getattr(new, name)
     ]
-    said = "; ".join(
-        f"{word} says {shorten(str(now), 120)} now, {shorten(str(was), 120)} before" for word, was, now in sides
+    said = listing(
+        [problems.SAYS_NOW(word, shorten(str(now), 120), shorten(str(was), 120)) for word, was, now in sides]
     )
-    return f"{place}: {said}" if said and place else said
+    return located(place, said) if said and place else said
 
 
 _ASKED_FOR = (

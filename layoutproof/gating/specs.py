@@ -15,9 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.tracing import NOT_TRACED
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.message import extended, listing
 from layoutproof.core.result import Verdict, plain
+from layoutproof.gating import problems
 from layoutproof.gating.classes import layouts, text_of
 from layoutproof.gating.demands import assumed, difference
 from layoutproof.gating.kernel_regressions import broken
@@ -85,9 +88,7 @@ def read(data: bytes, file: str) -> ReadSpec:
     try:
         root = read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
-        return ReadSpec(
-            file, errors=(LayoutError(f"not UTF-8 text: byte {data[error.start]:#04x}", file=file, line=1),)
-        )
+        return ReadSpec(file, errors=(LayoutError(core_problems.NOT_UTF8(data[error.start]), file=file, line=1),))
     except LayoutError as error:
         return ReadSpec(file, errors=(error,))
     gate = None
@@ -200,7 +201,7 @@ def moved(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]])
         (relpath, old), (_, new) = pair.old, pair.new
         if isinstance(old.what, Claimed) and not _says_as_much(old.what.check, new.what.check, named=False):  # type: ignore[union-attr]
             continue
-        why = f"moved here from {relpath}, unchanged"
+        why = problems.MOVED_HERE(relpath)
         by: dict[str, Any] = {"before": old.finding.before, "after": new.finding.after, "decided_by": "the same text"}
         same = _identity(old.what, whole=True) == _identity(new.what, whole=True)
         same = same and not (isinstance(new.what, Claimed) and about_code(new.what.check))
@@ -230,7 +231,7 @@ def copied(gone: Sequence[tuple[str, Loose]], fresh: Sequence[tuple[str, Loose]]
     for _, each in fresh:
         relpath = known.get(_identity(each.what, whole=False))
         if relpath is not None and each.finding.question in ("refuted", "unknown"):
-            why = f"it was stated in {relpath} before, alike"
+            why = problems.STATED_ELSEWHERE(relpath)
             plain_ = replace(
                 each.finding, question="added", reason=why, verdict=Verdict.REFUTED, counterexample=None, decided_by=""
             )
@@ -299,7 +300,7 @@ def _texts(about: _About) -> list[object]:
 
 def _gone_layout(old: Named, file: str) -> Finding:
     what = "the Pallas calls are" if is_traced(old.value) else "it is"
-    gone = Finding("removed", _called(old), f"{what} no longer named", before=text_of(old.value))
+    gone = Finding("removed", _called(old), problems.NO_LONGER_NAMED(what), before=text_of(old.value))
     return replace(gone, file=file, line=old.line, column=old.column)
 
 
@@ -309,7 +310,7 @@ def _new_layout(new: Named, expected: Collection[tuple[str, str]]) -> Finding:
     worst = next((f for f in wrong if f.verdict is not Verdict.UNKNOWN), next(iter(wrong), None))
     if worst is not None:
         return replace(worst, subject=_called(new), **at)
-    return Finding("added", _called(new), "it was not named before", **at)
+    return Finding("added", _called(new), problems.NOT_NAMED_BEFORE(), **at)
 
 
 def _expected_of(claims: Sequence[Claimed]) -> dict[str, set[tuple[str, str]]]:
@@ -341,7 +342,7 @@ def _layout(old: Named, new: Named, match_heuristic: str) -> list[Finding]:
         found = _traced(old, new) if is_traced(old.value) and is_traced(new.value) else _classes(old.value, new.value)
     if old.name != new.name:
         sides: dict[str, Any] = {"before": text_of(old.value), "after": text_of(new.value)}
-        found = found or [Finding("respelled", "", "only its name is new", decided_by="the same text", **sides)]
+        found = found or [Finding("respelled", "", problems.RENAMED(), decided_by="the same text", **sides)]
     return [replace(f, subject=subject, match_heuristic=match_heuristic, **at) for f in found]
 
 
@@ -356,27 +357,27 @@ def _traced(old: Named, new: Named) -> list[Finding]:
     except LayoutError as error:
         return [wrong_input("", error.problem)]
     sides: dict[str, Any] = {"before": text_of(old.value[KEY]), "after": text_of(new.value[KEY])}  # type: ignore[index]
-    looser = [*tables.looser, *(f"{text!r} is assumed, too" for text in after if text not in before)]
+    looser = [*tables.looser, *(problems.ASSUMED_TOO(text) for text in after if text not in before)]
     looser += [
-        f"{key} was {text_of(was[key])}, is {text_of(now.get(key, 'none'))}"
+        problems.VALUE_CHANGED(key, text_of(was[key]), text_of(now.get(key, "none")))
         for key in ("target", "compiler", "call")
         if key in was and was.get(key) != now.get(key)
     ]
     if "call" in now and "call" not in was:
-        looser.append(f"only call {now['call']} is meant now")
+        looser.append(problems.ONE_CALL_MEANT(now["call"]))
     tighter = [
         *tables.tighter,
-        *(f"{text!r} is assumed no more" for text in before if text not in after),
-        *(f"{key} {now[key]} is given" for key in ("target", "compiler") if key in now and key not in was),
+        *(problems.ASSUMED_NO_MORE(text) for text in before if text not in after),
+        *(problems.VALUE_GIVEN(key, now[key]) for key in ("target", "compiler") if key in now and key not in was),
     ]
     if looser:
-        found.append(Finding("loosened", "", "; ".join(looser), **sides))
+        found.append(Finding("loosened", "", listing(looser), **sides))
     elif tighter:
-        found.append(Finding("tightened", "", "; ".join(tighter), **sides))
+        found.append(Finding("tightened", "", listing(tighter), **sides))
     rest = [key for key in ("trace", "args", "kwargs") if was.get(key) != now.get(key)]
     if rest:
-        why = "; ".join(
-            f"{key} was {text_of(was.get(key, 'none'))}, is {text_of(now.get(key, 'none'))}" for key in rest
+        why = listing(
+            [problems.VALUE_CHANGED(key, text_of(was.get(key, "none")), text_of(now.get(key, "none"))) for key in rest]
         )
         found.append(Finding("kernel", "", why, **sides))
     return found
@@ -387,7 +388,7 @@ def _redefined(old: Named, new: Named) -> list[Finding]:
     was, now = (dict(side.value[PROGRAM]) for side in (old, new))  # type: ignore[index]
     sides: dict[str, Any] = {"before": text_of(was), "after": text_of(now)}
     differ = sorted(key for key in {*was, *now} - {"seconds"} if was.get(key) != now.get(key))
-    said = [f"{key} was {text_of(was.get(key, 'none'))}, is {text_of(now.get(key, 'none'))}" for key in differ]
+    said = [problems.VALUE_CHANGED(key, text_of(was.get(key, "none")), text_of(now.get(key, "none"))) for key in differ]
     if not said:
         return []
     # for other hardware a bound says another thing
@@ -403,15 +404,15 @@ def _classes(old: object, new: object) -> list[Finding]:
     try:
         read_layout(new)
     except LayoutError as error:
-        return [unknown("", f"it cannot be read: {error.problem}", **sides)]
+        return [unknown("", problems.UNREADABLE(error.problem), **sides)]
     except Undecided as why:
         return [unknown("", str(why), **sides)]
     try:
         read_layout(old)
     except Undecided as why:
-        return [unknown("", f"what stood here before cannot be compared: {why}", **sides)]
+        return [unknown("", problems.OLD_NOT_COMPARED(why), **sides)]
     except LayoutError as error:
-        return [Finding("added", "", f"what stood here before is no layout: {error.problem}", **sides)]
+        return [Finding("added", "", problems.OLD_NO_LAYOUT(error.problem), **sides)]
     return [*layouts(old, new), *(replace(f, **sides) for f in broken(old, new))]
 
 
@@ -419,9 +420,9 @@ def _gone_claim(old: Claimed, file: str, said: Check | None) -> Finding:
     check = old.check
     at: dict[str, Any] = {"file": file, "line": check.line, "column": check.column, "before": _layouts(check)}
     if said is not None:
-        why = f"{_subject(said)} on line {said.line} says as much of the same layouts"
+        why = problems.SAID_ELSEWHERE(_subject(said), said.line)
         return Finding("respelled", _subject(check), why, decided_by="the same text", **at)
-    return Finding("removed", _subject(check), f"no file claims it any more: {_claimed(check)}", **at)
+    return Finding("removed", _subject(check), problems.CLAIM_GONE(_claimed(check)), **at)
 
 
 def _new_claim(new: Claimed) -> Finding:
@@ -429,7 +430,7 @@ def _new_claim(new: Claimed) -> Finding:
     check = new.check
     at: dict[str, Any] = {"line": check.line, "column": check.column, "after": _layouts(check)}
     wrong = _unless_as_expected(run(check), at)
-    return Finding("added", _subject(check), "it was not claimed before", **at) if wrong is None else wrong
+    return Finding("added", _subject(check), problems.CLAIM_NEW(), **at) if wrong is None else wrong
 
 
 def _unless_as_expected(outcome: Outcome, at: Mapping[str, object]) -> Finding | None:
@@ -442,7 +443,7 @@ def _unless_as_expected(outcome: Outcome, at: Mapping[str, object]) -> Finding |
     if result is not None:
         more |= {"counterexample": result.counterexample, "decided_by": result.decided_by}
     subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"
-    why += f": {_why(outcome)}" if _why(outcome) else ""
+    why = extended(why, f": {_why(outcome)}" if _why(outcome) else "")
     if outcome.finding.bad_input:
         return wrong_input(subject, why, **more)
     if outcome.finding.verdict is Verdict.UNKNOWN:
@@ -495,14 +496,14 @@ def _verdicts(claimed: Claimed, new: Check) -> list[Finding]:
     hoped = old.expect in _HOPED
     if hoped and outcome.held and (was, now) == ("proved", "sampled"):
         # the file asks for no more than sampled, which it still is
-        why = f"{_claimed(old)} was {was}, now it is {now}"
+        why = problems.CLAIM_VERDICT(_claimed(old), was, now)
         unchanged = [*_asked(old), *_expected(old)] == [*_asked(new), *_expected(new)]
         return [Finding("weakened", "", why, decided_by=by, **sides), *([] if unchanged else _wrong(new, sides))]
     proved = _WORTH.get(now, 0) >= _WORTH.get(was, 0) and (outcome.held or not hoped)
     if was in _WORTH and (first is None or first.held or not hoped) and not proved:
-        return [_lost(f"{_claimed(old)} was {was}, now it is {now}", outcome, sides)]
+        return [_lost(problems.CLAIM_VERDICT(_claimed(old), was, now), outcome, sides)]
     if _WORTH.get(now, 0) > _WORTH.get(was, 0):
-        return [Finding("gained", "", f"{_claimed(old)} was {was}, now it is {now}", decided_by=by, **sides)]
+        return [Finding("gained", "", problems.CLAIM_VERDICT(_claimed(old), was, now), decided_by=by, **sides)]
     if first is not None and not first.held:
         return []  # it was wrong before this change, which `check` says
     return _wrong(new, sides)
@@ -516,7 +517,7 @@ def _wrong(new: Check, at: Mapping[str, object]) -> list[Finding]:
 
 def _lost(why: str, outcome: Outcome, sides: Mapping[str, Any]) -> Finding:
     """The finding of a claim that no longer holds."""
-    why += f": {_why(outcome)}" if _why(outcome) else ""
+    why = extended(why, f": {_why(outcome)}" if _why(outcome) else "")
     more: dict[str, Any] = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
     more["verdict"] = Verdict.UNKNOWN if outcome.found == "unknown" else Verdict.REFUTED
     if outcome.answer is not None:
@@ -593,7 +594,7 @@ def _entries(root: Node, section: str, key: str, model: type[Model]) -> tuple[Na
 
 
 def _mistake(error: LayoutError) -> Finding:
-    why = f"{error.problem}; in {error.text}" if error.text else error.problem
+    why = extended(error.problem, f"; in {error.text}" if error.text else "")
     return wrong_input("spec file", why, line=error.line or 0, column=error.column or 0)
 
 

@@ -28,6 +28,8 @@ from layoutproof.core.files import (
     unless_named,
     unpacked,
 )
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.git import (
     LINK,
     MODULE,
@@ -130,15 +132,15 @@ def pair(old: str, new: str) -> tuple[State, State]:
     other a folder, or one a record and the other a dump.
     """
     if os.path.isdir(old) != os.path.isdir(new) and os.path.lexists(old) and os.path.lexists(new):
-        raise LayoutError(f"{old} and {new}: a file is compared with a file, a folder with a folder")
+        raise LayoutError(problems.FILE_AND_FOLDER(old, new))
     before, after = on_disk(old), on_disk(new)
     if len(after.files) == 1 and not after.files[0].relpath:
         relpath = Path(new).name
         ours, theirs = (replace(s.files[0], relpath=Path(s.files[0].path).name) for s in (before, after))
         for one, other in ((ours, theirs), (theirs, ours)):
             if one.is_program and other.is_dump and not other.problem:
-                kinds = f"{one.path} is the record of a program, and {other.path} a dump"
-                raise LayoutError(f"{kinds}: give two records, or two dumps (-o writes both)")
+                kinds = problems.RECORD_AND_DUMP(one.path, other.path)
+                raise LayoutError(problems.TWO_OF_ONE_KIND(kinds))
         before, after = (State(s.label, (replace(s.files[0], relpath=relpath),)) for s in (before, after))
     return before, after
 
@@ -172,11 +174,11 @@ def against(reference: str, paths: Sequence[str]) -> tuple[State, State]:
                 if Path(file.path).resolve().is_relative_to(top.resolve()):
                     now.append(replace(file, relpath=whole))
                 else:
-                    unread.append((whole, "a link that leads out of the repository: no revision keeps what it is"))
+                    unread.append((whole, problems.LINK_OUT()))
     then, closed = _tree(top, here, commit, relpaths)
     if not now and not then and not closed and not unread:
-        problem = f"{', '.join(paths)}: no spec file, HLO dump or record, neither now nor at {reference}"
-        raise LayoutError(problem + unless_named(*paths))
+        problem = problems.NOTHING_AT_REVISION(", ".join(paths), reference)
+        raise LayoutError(extended(problem, unless_named(*paths)))
     shown = f"{shorten(reference, 60)} ({commit[:10]})"
     return State(shown, _sorted(then), tuple(closed)), State("the work tree", _sorted(now), tuple(unread))
 
@@ -209,7 +211,7 @@ def nearest_at(reference: str, name: str) -> tuple[str, bytes] | None:
         for mode, identity, found in listed(top, "ls-tree", commit, [relpath], deep=False):
             (data,) = contents_of(top, [f"{commit}:{found}" if mode == LINK and "\n" not in found else identity])
             if data is None:
-                raise LayoutError(f"{found} at {shorten(reference, 60)} is a link that leads to no file of it")
+                raise LayoutError(problems.LINK_TO_NOTHING(found, shorten(reference, 60)))
             return relpath, data
         if folder.resolve() == top.resolve():
             break
@@ -273,16 +275,16 @@ def _module(
     place = top / module
     old, now = commits
     if not place.resolve().is_relative_to(top.resolve()):
-        return [], [(name, "the submodule lies behind a link that leads out of the repository")]
+        return [], [(name, problems.SUBMODULE_LINK_OUT())]
     if not (place / ".git").exists():
         if old == now:
             return [], []  # its files are in neither state, and both name the same commit
         hint = f"git submodule update --init {name}" if now else "what it held cannot be compared"
-        return [], [(name, f"the submodule changed and is not here: {hint}")]
+        return [], [(name, problems.SUBMODULE_NOT_HERE(hint))]
     if old is None:
         return [], []
     if not has_commit(place, old):
-        return [], [(name, f"the submodule does not have its old commit {old[:10]}: fetch it there first")]
+        return [], [(name, problems.SUBMODULE_NO_COMMIT(old[:10]))]
     return _tree(place, here, old, ["" if part == "." else part for part in parts] or [""], name)
 
 
@@ -323,7 +325,7 @@ def _unit(given: str, top: Path, here: Path) -> str:
         if whole.is_relative_to(top.resolve()):
             relpath = whole.relative_to(top.resolve()).as_posix()
             return "" if relpath == "." else relpath
-    raise LayoutError(f"{given} is outside the repository {top}")
+    raise LayoutError(problems.OUTSIDE_REPOSITORY(given, top))
 
 
 def _sorted(files: Iterable[File]) -> tuple[File, ...]:
@@ -335,5 +337,5 @@ def unreadable(file: File) -> str:
     if file.problem:
         return file.problem
     if file.relpath.endswith(YAML_ENDS) and not file.is_spec:
-        return "a search file states a problem and claims nothing: there is nothing to compare"
-    return "a Git LFS pointer, not the file: fetch it with git lfs pull" if file.data.startswith(_POINTER) else ""
+        return problems.SEARCH_FILE()
+    return problems.LFS_POINTER() if file.data.startswith(_POINTER) else ""

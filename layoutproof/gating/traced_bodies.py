@@ -16,6 +16,7 @@ from typing import Any
 
 from layoutproof.core.finding import Finding, unknown
 from layoutproof.core.result import Verdict
+from layoutproof.gating import problems
 from layoutproof.gating.kernel_records import unplaced
 from layoutproof.gating.kernel_regressions import Answers, answers, bodies_in_words, worse
 from layoutproof.gating.lock_head import RENEW
@@ -76,7 +77,7 @@ def changes(
     for pair in match([*old.items()], [(name, _digests(call)) for name, call in new.items()], rounds):
         name = (pair.new or pair.old)[0]  # type: ignore[index]
         if pair.new is None:
-            found += [] if name in stated else [Finding("removed", f"kernel {name}", "the call is no longer made")]
+            found += [] if name in stated else [Finding("removed", f"kernel {name}", problems.NOT_CALLED())]
             continue
         was = None if pair.old is None else pair.old[1]
         made = _changed(was, pair.new[1], new[name], name in stated, expected)
@@ -89,7 +90,7 @@ def not_kept(calls: Sequence[str]) -> Finding:
     several = len(calls) > 1
     what = f"kernel{'s' if several else ''} {', '.join(calls)}"
     why = f"the lock file keeps grid and maps of {'them' if several else 'it'} only"
-    return unknown(what, f"{why}: whether the body changed is unknown; write it anew with: {RENEW}")
+    return unknown(what, problems.BODY_NOT_LOCKED(why, RENEW))
 
 
 def _changed(
@@ -105,16 +106,16 @@ def _changed(
     asked = {key: found for key, found in now.items() if not stated or about_body(key[0])}
     lost = worse(then, asked, expected if old is None else ())
     if old is None:
-        return lost if stated else [Finding("added", "", "the call was not made before"), *lost]
+        return lost if stated else [Finding("added", "", problems.CALLED_NEWLY()), *lost]
     found = []
     if old.around != new.around and not stated:
-        found.append(Finding("kernel", "", "what is around its body is another, which has no words in a spec file"))
+        found.append(Finding("kernel", "", problems.AROUND_THE_BODY()))
     if old.inside != new.inside:
         sides = (
             {key[0]: each.verdict.value for key, each in side.items() if about_body(key[0]) and _open(each)}
             for side in (then, now)
         )
-        found.append(Finding("kernel_body", "", f"the body is another: {bodies_in_words(*sides)}"))
+        found.append(Finding("kernel_body", "", problems.BODY_CHANGED(bodies_in_words(*sides))))
     return [*found, *lost]
 
 

@@ -10,7 +10,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.hlo import bitcasts, buffers, collectives, consistency, copies, kernels
+from layoutproof.hlo import bitcasts, buffers, collectives, consistency, copies, kernels, problems
 from layoutproof.hlo.copies import Move
 from layoutproof.hlo.found import Audit, Casts, Moves
 from layoutproof.hlo.module_state import ComputationState, Key, ModuleState
@@ -154,10 +154,10 @@ class _Work:
 
     def _bitcast(self, of: Instruction, source: Shape, target: Shape) -> None:
         if source.elements is not None or target.elements is not None:
-            self.found.add_unknown("bitcast", "a tuple", "only arrays have bytes", of.line)
+            self.found.add_unknown("bitcast", "a tuple", problems.ONLY_ARRAYS(), of.line)
             return
         if source.arrays[0].space != target.arrays[0].space and not self.computation.respaced:
-            what = f"bitcast {shorten(of.name, 40)} cannot change the memory space"
+            what = problems.SPACE_CHANGED(shorten(of.name, 40))
             self.computation.respaced.append(consistency.Contradiction(of.line, what, source.text, target.text))
         if not self.sums:
             return

@@ -18,12 +18,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, Verdict, plain
 from layoutproof.core.space import Space
+from layoutproof.hlo import problems
 from layoutproof.hlo.shapes import ArrayShape, without_space
 from layoutproof.layouts.xla import XlaLayout
 from layoutproof.questions.ask import ask as ask_maps
@@ -70,16 +72,16 @@ def judge(source: ArrayShape, target: ArrayShape) -> BitcastAnswer:
     ('proved', 'slice')
     """
     if source.layout is None or target.layout is None:
-        why = source.unknown or target.unknown or f"{source.text} and {target.text} have no elements"
+        why = source.unknown or target.unknown or problems.NO_ELEMENTS(source.text, target.text)
         return BitcastAnswer(Verdict.UNKNOWN, "", why)
     if source.padded != target.padded:
-        why = f"{source.padded} bytes are allotted before and {target.padded} after"
+        why = core_problems.ALLOTTED(source.padded, target.padded)
         return BitcastAnswer(Verdict.REFUTED, "", why, {"bytes": (source.padded, target.padded)}, "arithmetic")
     before, after = without_space(source.layout), without_space(target.layout)
     if before == after:
         return BitcastAnswer(Verdict.PROVED, "identity", decided_by="the same text")
     if not source.elements and not target.elements:
-        return BitcastAnswer(Verdict.PROVED, "reshape", "neither has an element", decided_by="arithmetic")
+        return BitcastAnswer(Verdict.PROVED, "reshape", problems.NEITHER_HAS_AN_ELEMENT(), decided_by="arithmetic")
     try:
         return _judge(before, after, source.elements == target.elements)
     except LayoutError as error:
@@ -121,7 +123,7 @@ def _other_type(before: XlaLayout, after: XlaLayout) -> BitcastAnswer:
     try:
         reshaped = ask("bitcast", str(before), str(after))
     except LayoutError as error:
-        why = f"the element counts do not agree: {error.problem}"
+        why = problems.COUNTS_DIFFER(error.problem)
         refuted = BitcastAnswer(Verdict.REFUTED, "", why, {"elements": _counts(before, after)}, "arithmetic")
     else:
         if reshaped.verdict is Verdict.PROVED:
@@ -168,7 +170,7 @@ def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> BitcastAnswer:
         if found.verdict is Verdict.UNKNOWN or point is None:
             return BitcastAnswer(found.verdict, "", found.reason, point, found.decided_by)
         side, at = "result" if fewer else "operand", point["replica"]
-        why = f"{counts[0]} elements cannot be {counts[1]} elements: {_in_padding(small, large, at, side)}"
+        why = problems.COUNTS_IMPOSSIBLE(counts[0], counts[1], _in_padding(small, large, at, side))
         return BitcastAnswer(Verdict.REFUTED, "", why, {side: at}, found.decided_by)
     kind = _FEWER if fewer else _MORE
     filled = [_filled(layout) for layout in (before, after)]
@@ -177,10 +179,10 @@ def _fewer_or_more(before: XlaLayout, after: XlaLayout) -> BitcastAnswer:
         inner = "identity" if one == other else _judge(one, other, alike=True).how  # type: ignore[arg-type]
         if inner and inner != REORDERING:
             more = abs(counts[0] - counts[1])
-            why = f"{more} of the operand are padding now" if fewer else f"{more} of the result are what padding held"
+            why = problems.OPERAND_IN_PADDING(more) if fewer else problems.RESULT_IN_PADDING(more)
             how = kind if inner == "identity" else f"{kind} with {inner}"
             return BitcastAnswer(Verdict.PROVED, how, why, decided_by=found.decided_by)
-    why = f"a {kind} of {max(counts)} and {min(counts)} elements that moves others"
+    why = problems.MOVES_OTHERS(kind, max(counts), min(counts))
     return BitcastAnswer(Verdict.PROVED, REORDERING, why, decided_by=found.decided_by)
 
 

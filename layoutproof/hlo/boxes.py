@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from layoutproof.core.errors import Undecided
+from layoutproof.hlo import problems
 
 Box = tuple[tuple[int, int], ...]
 MOST = 4096
@@ -69,7 +70,7 @@ def count(boxes: Iterable[Box]) -> int:
                 break
         apart += new
         if len(apart) > MOST:
-            raise Undecided(f"more than {MOST} boxes of elements")
+            raise Undecided(problems.TOO_MANY_BOXES(MOST))
     return sum(map(volume, apart))
 
 
@@ -98,7 +99,7 @@ def reshaped(box: Box, dims: Sequence[int], source: Sequence[int]) -> list[Box]:
         else:
             parts.append([each for run in _runs(inner, extents) for each in _of_run(run, before)])
         if prod(map(len, parts)) > MOST:
-            raise Undecided(f"more than {MOST} boxes of elements")
+            raise Undecided(problems.TOO_MANY_BOXES(MOST))
     return [tuple(itertools.chain(*each)) for each in itertools.product(*parts)]
 
 
@@ -139,7 +140,7 @@ def _runs(box: Box, dims: Sequence[int]) -> list[tuple[int, int]]:
     start, end = box[at - 1]
     outer = box[: at - 1]
     if volume(outer) > MOST:
-        raise Undecided(f"more than {MOST} runs of elements")
+        raise Undecided(problems.TOO_MANY_RUNS(MOST))
     found: list[tuple[int, int]] = []
     for index in itertools.product(*[range(a, b) for a, b in outer]):
         offset = 0

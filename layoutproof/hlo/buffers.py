@@ -6,6 +6,7 @@ backend's shape size function gives its shape. A tuple is its table of pointers,
 
 from __future__ import annotations
 
+from layoutproof.hlo import problems
 from layoutproof.hlo.found import Audit
 from layoutproof.hlo.shapes import Shape
 from layoutproof.hlotext.events import AllocatedValue
@@ -22,9 +23,7 @@ def compare(audit: Audit, value: AllocatedValue, shape: Shape) -> None:
         ours = POINTER * len(shape.elements)
         if value.size != ours:
             # a TPU's table has another size, and no layout: nothing of ours says what it is
-            audit.add_unknown(
-                "size", "tuple table", f"{value.size} bytes for {len(shape.elements)} pointers", value.line
-            )
+            audit.add_unknown("size", "tuple table", problems.POINTERS(value.size, len(shape.elements)), value.line)
             return
     else:
         (array,) = shape.arrays
@@ -34,6 +33,6 @@ def compare(audit: Audit, value: AllocatedValue, shape: Shape) -> None:
         ours = array.padded
     audit.compared += 1
     if value.size != ours and len(audit.differences) < MOST:
-        why = f"XLA takes {value.size} bytes, we say {ours}"
+        why = problems.SIZE_DIFFERS(value.size, ours)
         figures = {"theirs": value.size, "ours": ours}
         audit.differences.append(audit.finding("size", f"{value.name} {shape.text}", why, value.line, figures=figures))

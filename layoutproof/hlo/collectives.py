@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hlo import groups
+from layoutproof.hlo import groups, problems
 from layoutproof.hlo.shapes import Shape
 from layoutproof.hlotext.module import Header, Instruction
 
@@ -95,7 +95,7 @@ def groups_of(of: Instruction, kind: str, header: Header) -> groups.Groups:
         return tuple(sorted(pair for many in spread for pair in many))
     text, (mode, whole) = groups.groups_text(of.said), _mode(of, kind, header)
     if not text and of.attribute("replica_groups"):
-        raise LayoutError("groups of a form that is not read")
+        raise LayoutError(problems.GROUPS_OF_OTHER_FORM())
     found = groups.devices(groups.read_groups(text or "{}", whole), header.replicas, header.partitions, mode)
     return tuple(sorted(tuple(sorted(group)) for group in found)) if kind in _UNORDERED else found
 

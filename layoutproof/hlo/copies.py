@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Point, Verdict
+from layoutproof.hlo import problems
 from layoutproof.hlo.shapes import ArrayShape, without_space
 from layoutproof.questions.cached import ask
 
@@ -43,7 +44,7 @@ def judge(opcode: str, source: ArrayShape, target: ArrayShape, permutation: tupl
     """
     size = source.padded + target.padded
     if source.layout is None or target.layout is None:
-        return Move("unknown", size, source.unknown or target.unknown or "a value without elements is copied")
+        return Move("unknown", size, source.unknown or target.unknown or problems.COPIED_WITHOUT_ELEMENTS())
     before, after = without_space(source.layout), without_space(target.layout)
     apart = "same" if source.space == target.space else "space"
     if before == after and opcode in ("copy", "copy-start"):

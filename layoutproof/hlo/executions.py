@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from layoutproof.core.errors import shorten
+from layoutproof.hlo import problems
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import element_of
 
@@ -109,7 +110,7 @@ class Executions:
         if known is not None:
             return known
         if computation in above or len(above) > _NESTED:
-            return Runs(None, why=f"{shorten(computation, 40)} calls itself")
+            return Runs(None, why=problems.CALLS_ITSELF(shorten(computation, 40)))
         body = self._bodies.get(computation)
         total, sometimes, why = int(body is not None and body.entry), False, ""
         unknown = False
@@ -175,29 +176,31 @@ class Executions:
         """(the trip count, "") or (None, why it is unknown)."""
         if loop.known is not None:
             return loop.known, ""
-        unknown = f"the trip count of {shorten(loop.name, 40)} is unknown: "
+        name = shorten(loop.name, 40)
         condition, body = self._bodies.get(loop.condition), self._bodies.get(loop.body)
         if condition is None or body is None or len(condition.root) != 1:
-            return None, unknown + "its condition is not there"
+            return None, problems.TRIPS_UNKNOWN(name, "its condition is not there")
         test = condition.root[0]
         if test is None or test[0] not in _HOLDS:
-            return None, unknown + "its condition is no comparison of two integers"
+            return None, problems.TRIPS_UNKNOWN(name, "its condition is no comparison of two integers")
         way, left, right = test
         counter = _counter(left)
         if counter is None:
             way, left, right = _MIRRORED[str(way)], right, left
             counter = _counter(left)
         if counter is None:
-            return None, unknown + "its condition compares no counter of its own"
+            return None, problems.TRIPS_UNKNOWN(name, "its condition compares no counter of its own")
         at, ahead = counter
         first = self._number(caller, loop.start[at] if at < len(loop.start) else None)
         end = self._number(loop.condition, right)  # type: ignore[arg-type]
         step = self._step(loop, body, at)
         if first is None or end is None or step is None:
             what = "start" if first is None else "end" if end is None else "step"
-            return None, unknown + f"the {what} of its counter is no constant in the text"
+            return None, problems.TRIPS_UNKNOWN(name, f"the {what} of its counter is no constant in the text")
         found = _count(str(way), first + ahead, end, step)
-        return (found, "") if found is not None else (None, unknown + "its counter never reaches the end")
+        if found is None:
+            return None, problems.TRIPS_UNKNOWN(name, "its counter never reaches the end")
+        return found, ""
 
     def _step(self, loop: _WhileLoop, body: _Body, at: int) -> int | None:
         after = body.root[at] if at < len(body.root) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from layoutproof.hlo import problems
 from layoutproof.hlo.reshards import MOVING, ReshardChain, Reshards
 from layoutproof.hlo.shapes import Shapes
 from layoutproof.hlotext.module import Header, Instruction
@@ -49,9 +50,7 @@ class Followed:
         if not self.moving:
             return
         if self.many > MOST_FOLLOWED:
-            why = (
-                f"the program has {self.many:,} instructions, and those of more than {MOST_FOLLOWED:,} are not followed"
-            )
+            why = problems.TOO_LARGE_TO_FOLLOW(self.many, MOST_FOLLOWED)
             for name, each in self.moving.items():
                 yield name, ReshardChain(each[0], tuple([of.name for of in each]), None, None, why)
             return

@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding, exit_code, wrong_input
 from layoutproof.core.result import Verdict
+from layoutproof.hlo import problems
 from layoutproof.hlo.bitcasts import BitcastAnswer
 from layoutproof.hlo.consistency import Contradiction
 from layoutproof.hlo.copies import Move
@@ -188,12 +189,12 @@ class Audit:
             long = {name: side for name, side in sides.items() if len(side) > 60}
             buffers.append(self.finding("contradiction", each.what, why, each.line, figures=long))
         if self.contradicted > len(buffers):
-            more = f"{self.contradicted - len(buffers)} more buffers have two layouts"
+            more = problems.MORE_WITH_TWO_LAYOUTS(self.contradicted - len(buffers))
             buffers.append(self.finding("contradiction", "other buffers", more, 0))
         errors = [wrong_input("dump", e.problem, "", e.file or self.file, line=e.line or 0) for e in self.errors]
-        nothing = [
-            self.finding("program", "the file", "no program is in it, so nothing is proved", 0, verdict=Verdict.UNKNOWN)
-        ] * (not (self.programs or self.compared or self.errors))
+        nothing = [self.finding("program", "the file", problems.NO_PROGRAM(), 0, verdict=Verdict.UNKNOWN)] * (
+            not (self.programs or self.compared or self.errors)
+        )
         return [*nothing, *self.unknown.values(), *self.differences, *casts, *buffers, *self.wrong_kernels, *errors]
 
     @property

@@ -15,6 +15,7 @@ from math import prod
 
 from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlo import problems
 from layoutproof.layouts.sharding.lexer import cursor_at, extents, iota_parts
 from layoutproof.layouts.sharding.mesh_text import read_axes, read_mesh
 from layoutproof.layouts.sharding.tiles import iota, listed
@@ -61,7 +62,7 @@ def read_groups(text: str, whole: int) -> Groups:
         cursor = cursor_at(text, True)
         found = _iota(cursor) if cursor.kind == "[" else _mesh(cursor)
     if len({n for group in found for n in group}) != sum(map(len, found)):
-        raise LayoutError(f"a device is in two groups of {shorten(text, 80)}")
+        raise LayoutError(problems.DEVICE_TWICE(shorten(text, 80)))
     return found
 
 
@@ -107,7 +108,7 @@ def read_words(text: str) -> Groups | None:
 
 def _bounded(count: int) -> int:
     if count > MOST_DEVICES:
-        raise LayoutError(f"over {MOST_DEVICES} devices, too many to list them one by one")
+        raise LayoutError(problems.TOO_MANY_DEVICES(MOST_DEVICES))
     return count
 
 
@@ -118,7 +119,7 @@ def _iota(cursor: XlaCursor) -> Groups:
     cursor.take("<=", "and the order of the devices")
     reshape, perm = iota_parts(cursor)
     if len(dims) != 2:
-        raise LayoutError(f"groups have two dimensions, how many and how many in each, not {len(dims)}")
+        raise LayoutError(problems.DIMENSIONS_OF_GROUPS(len(dims)))
     _bounded(prod(dims))
     tiles = iota(dims, reshape, perm)
     if tiles.problem():
@@ -140,7 +141,7 @@ def _mesh(cursor: XlaCursor) -> Groups:
         size = mesh.size(axis)
         minor = sizes[axis.number] // (axis.pre * size)
         if axis.pre * size * minor != sizes[axis.number]:
-            raise LayoutError(f"{mesh.show(axis)} does not divide the axis of {sizes[axis.number]}")
+            raise LayoutError(problems.AXIS_NOT_DIVIDED(mesh.show(axis), sizes[axis.number]))
         steps.append((size, strides[axis.number] * minor))
     order = listed(mesh.tiles)
     along = [0]

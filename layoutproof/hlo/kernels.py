@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.hlo import problems
 from layoutproof.hlotext.module import Instruction
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _judged(call: MosaicCall, target: str | None) -> tuple[Finding, ...]:
     try:
         return tuple(_worst(judged(found, target=target, only=GRID)) for found in kernels_of_calls([call]))
     except (LayoutError, Undecided) as error:
-        return (_unknown(f"not checked: {error}"),)
+        return (_unknown(problems.NOT_CHECKED(error)),)
 
 
 def check_body(instruction: Instruction) -> tuple[Finding, ...]:
@@ -66,7 +67,7 @@ def _bodies(call: MosaicCall) -> tuple[Finding, ...]:
         read = [kernel for kernel in kernels_of_calls([call]) if not isinstance(kernel, Unmodelled)]
         return tuple(found for kernel in read for found in worst_of_body(kernel))
     except (LayoutError, Undecided) as error:
-        return (_unknown(f"its body is not checked: {error}"),)
+        return (_unknown(problems.BODY_NOT_CHECKED(error)),)
 
 
 def _worst(of: Judged) -> Finding:
@@ -74,11 +75,11 @@ def _worst(of: Judged) -> Finding:
     from layoutproof.kernel.kernel import Unmodelled
 
     if isinstance(of.call, Unmodelled):
-        return _unknown(f"not checked: {of.call.reason}")
+        return _unknown(problems.NOT_CHECKED(of.call.reason))
     if of.verdict is Verdict.PROVED:
         return Finding(KERNEL, "", verdict=Verdict.PROVED)
     bad = (f for f in of.findings if f.severity == "error" and f.verdict is of.verdict)
-    return next(bad, _unknown(of.foreign or "nothing was asked of it"))
+    return next(bad, _unknown(of.foreign or problems.NOTHING_ASKED()))
 
 
 def _unknown(reason: str) -> Finding:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.hlo import consistency, memory
+from layoutproof.hlo import consistency, memory, problems
 from layoutproof.hlo.consistency import CallSite, Contradiction, Signature
 from layoutproof.hlo.executions import Executions, Runs
 from layoutproof.hlo.found import Audit, Buffers, Location, Moves, Parameter, ProgramSummary
@@ -131,8 +131,7 @@ class ModuleState:
             return []
         for callee, line in self.named.items():
             if callee not in self.computations:
-                problem = f"the computation {shorten(callee, 60)}, named on line {line}, is not in the module"
-                raise LayoutError(f"{problem}: are lines missing?", line=line)
+                raise LayoutError(problems.COMPUTATION_MISSING(shorten(callee, 60), line), line=line)
         if not self.header.scheduled:
             return []
         signatures = {

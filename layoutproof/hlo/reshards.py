@@ -20,7 +20,7 @@ from typing import Any
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import INTS
-from layoutproof.hlo import bitcasts
+from layoutproof.hlo import bitcasts, problems
 from layoutproof.hlo.boxes import Box, common, count, reshaped, shifted, volume, whole, without
 from layoutproof.hlo.collectives import groups_of, moved
 from layoutproof.hlo.groups import Groups
@@ -90,14 +90,14 @@ def between(before: IndexMap, after: IndexMap) -> Moved:
 def _shards(m: IndexMap) -> Shards:
     shards = getattr(m.place, "shards", None)
     if not isinstance(shards, Shards) or any(type(n) is not int for n in shards.extents):
-        raise LayoutError("no sharding of an array of known extents")
+        raise LayoutError(problems.NO_SHARDING())
     return shards
 
 
 def _held(shards: Shards) -> dict[int, Box]:
     """The box of elements of each device."""
     if prod(shards.tiles) * prod(size for _, size in shards.replicas) > MOST_DEVICES:
-        raise LayoutError(f"more than {MOST_DEVICES} devices")
+        raise LayoutError(problems.MORE_DEVICES(MOST_DEVICES))
     found = {}
     for numbers in itertools.product(*[range(size) for size in shards.tiles]):
         cuts: Any = zip(numbers, shards.extents, shards.shard, strict=True)
@@ -274,14 +274,14 @@ class Reshards:
     def _step(self, at: _At) -> Instruction:
         found = self._steps_of(self._frames[at.frame].body).get(at.name)
         if found is None:
-            raise Undecided(f"{at.name} is not there")
+            raise Undecided(problems.NOT_THERE(at.name))
         return found
 
     def _operand(self, frame: int, of: Instruction, number: int) -> _At:
         """The array of an operand, past tuples, calls and waits."""
         name, indices = element_of(of.operands[number])
         if len(indices) > 1:
-            raise Undecided(f"{of.name} reads a tuple within a tuple")
+            raise Undecided(problems.READS_NESTED_TUPLE(of.name))
         return self._made(_At(frame, name, indices[0] if indices else -1))
 
     def _made(self, at: _At) -> _At:
@@ -290,10 +290,10 @@ class Reshards:
             opcode = of.opcode
             if opcode == "get-tuple-element":
                 if at.element >= 0:
-                    raise Undecided(f"{at.name} is an element of a tuple within a tuple")
+                    raise Undecided(problems.OF_NESTED_TUPLE(at.name))
                 name, indices = element_of(of.operands[0])
                 if indices:
-                    raise Undecided(f"{at.name} is an element of a tuple within a tuple")
+                    raise Undecided(problems.OF_NESTED_TUPLE(at.name))
                 at = _At(at.frame, name, of.index)
             elif opcode == "tuple" and at.element >= 0:
                 name, indices = element_of(of.operands[at.element])
@@ -314,7 +314,7 @@ class Reshards:
                 at = _At(at.frame, of.operands[0])
             else:
                 return at
-        raise Undecided(f"{at.name} leads through too many calls")
+        raise Undecided(problems.TOO_MANY_CALLS(at.name))
 
     def _array(self, at: _At) -> ArrayShape:
         of = self._step(at)
@@ -324,7 +324,7 @@ class Reshards:
         if at.element >= 0 and shape.elements is not None and at.element < len(shape.elements):
             shape = shape.elements[at.element]
         if len(shape.arrays) != 1 or shape.arrays[0].layout is None:
-            raise Undecided(f"{at.name} is no array of a known shape")
+            raise Undecided(problems.NO_KNOWN_ARRAY(at.name))
         return shape.arrays[0]
 
     def _dims(self, at: _At) -> tuple[int, ...]:
@@ -341,7 +341,7 @@ class Reshards:
                 raise Undecided(f"{of.name}: {error.problem}") from None
             devices = self.header.devices
             if any(not 0 <= device < devices for group in found for device in group):
-                raise Undecided(f"{of.name} names a device that the program, which runs on {devices}, has not")
+                raise Undecided(problems.UNKNOWN_DEVICE(of.name, devices))
         return found
 
     def _through(self, at: _At, depth: int = 0) -> frozenset[_At]:
@@ -350,7 +350,7 @@ class Reshards:
         if known is not None:
             return known
         if depth > _DEEP:
-            raise Undecided(f"{at.name} is moved more than {_DEEP} times")
+            raise Undecided(problems.MOVED_TOO_OFTEN(at.name, _DEEP))
         of = self._step(at)
         found: frozenset[_At] = frozenset()
         if _kind(of) in MOVING:
@@ -397,7 +397,7 @@ class Reshards:
             at = _At(frame, of.name)
             if opcode in _NO_READERS or _kind(of) in MOVING or opcode.endswith("-done") or self._data(at, of):
                 continue
-            why = f"{of.name} is a {opcode}, which may read a part of it" if opcode in _UNCLEAR else ""
+            why = problems.READS_A_PART(of.name, opcode) if opcode in _UNCLEAR else ""
             for number in range(len(of.operands)):
                 for operand in self._arrays_of(frame, of.operands[number]):
                     if self._through(operand):
@@ -431,9 +431,9 @@ class Reshards:
             return
         self._pieces += 1
         if self._pieces > MOST_PIECES:
-            raise Undecided(f"more than {MOST_PIECES} pieces of arrays are moved in the program")
+            raise Undecided(problems.TOO_MANY_PIECES(MOST_PIECES))
         if depth > _DEEP:
-            raise Undecided(f"{at.name} is moved more than {_DEEP} times")
+            raise Undecided(problems.MOVED_TOO_OFTEN(at.name, _DEEP))
         of = self._step(at)
         if of.opcode in _FREE:
             return
@@ -456,7 +456,7 @@ class Reshards:
             return [(number, source, box) for source, target in groups if target == device]
         group = next((each for each in groups if device in each), None)
         if group is None:
-            raise Undecided(f"{of.name}: device {device} is in none of its groups")
+            raise Undecided(problems.IN_NO_GROUP(of.name, device))
         if kind == "collective-broadcast":
             return [(number, group[0], box)]
         along = of.dimensions
@@ -464,7 +464,7 @@ class Reshards:
             # one operand for each device of the group
             return [(group.index(device), group[at.element], box)]
         if along is None or len(along) != 1 or (of.opcode.endswith("-start") and len(of.operands) > 1):
-            raise Undecided(f"{of.name} is a {kind} of a form that is not followed")
+            raise Undecided(problems.FORM_NOT_FOLLOWED(of.name, kind))
         dimension = along[0]
         extent = self._dims(at)[dimension]
         chunk = extent // len(group)
@@ -545,7 +545,7 @@ class Reshards:
         one, two = self._array(self._operand(at.frame, of, 0)), self._array(at)
         how = bitcasts.judge(one, two).how
         if one.layout is None or two.layout is None or one.elements != two.elements:
-            raise Undecided(f"{of.name} is a {how or 'bitcast'}")
+            raise Undecided(problems.OPERATION_IS(of.name, how or "bitcast"))
         physical = how.startswith("transpose") or how == "reshape between transposes"
         if not physical and how not in (
             "identity",
@@ -553,7 +553,7 @@ class Reshards:
             "reshape before a transpose",
             "reshape after a transpose",
         ):
-            raise Undecided(f"{of.name} is a {how or 'bitcast'}")
+            raise Undecided(problems.OPERATION_IS(of.name, how or "bitcast"))
         after = _order(two.layout, physical or how == "reshape before a transpose")
         return after, _order(one.layout, physical or how == "reshape after a transpose")
 
@@ -564,7 +564,7 @@ class Reshards:
         inner = self._dims(self._operand(at.frame, of, 1)) if update else self._dims(at)
         given = range(2 if update else 1, len(of.operands))
         if len(given) != len(outer):
-            raise Undecided(f"{of.name} has its start in an array")
+            raise Undecided(problems.START_IN_ARRAY(of.name))
         found = []
         for number, extent, size in zip(given, outer, inner, strict=True):
             start = 0 if extent == size else self._number(self._operand(at.frame, of, number), device, 0)
@@ -577,16 +577,16 @@ class Reshards:
         if known is not None:
             return known
         if depth > _DEEP:
-            raise Undecided(f"{at.name} is a long computation")
+            raise Undecided(problems.LONG_COMPUTATION(at.name))
         of = self._step(at)
         if of.opcode == "dynamic-slice":
             table = self._step(self._table(at.frame, of))
             values = literal(table.inside) if table.opcode == "constant" else None
             if values is None or not self._array(at).elements == 1:
-                raise Undecided(f"{of.name} is no number that follows from the device")
+                raise Undecided(problems.NO_NUMBER_OF_DEVICE(of.name))
             dims = self._dims(self._table(at.frame, of))
             if len(values) != prod(dims) or len(of.operands) != len(dims) + 1:
-                raise Undecided(f"{of.name} reads a table of another form")
+                raise Undecided(problems.TABLE_OF_OTHER_FORM(of.name))
             offset = 0
             for number, extent in enumerate(dims, 1):
                 entry = self._number(self._operand(at.frame, of, number), device, depth + 1)
@@ -594,7 +594,7 @@ class Reshards:
             found = values[offset]
         else:
             if self._array(at).elements != 1:
-                raise Undecided(f"{of.name} is no single number")
+                raise Undecided(problems.NO_SINGLE_NUMBER(of.name))
 
             def given(number: int) -> int:
                 return self._number(self._operand(at.frame, of, number), device, depth + 1)
@@ -623,7 +623,7 @@ class Reshards:
         if at.element >= 0:
             found = found[at.element] if isinstance(found, list) and at.element < len(found) else None
         if not isinstance(found, tuple):
-            raise Undecided(f"the text does not say which devices hold the same part of {at.name}")
+            raise Undecided(problems.HOLDERS_UNKNOWN(at.name))
         return found
 
     def _labels_of(self, frame: int) -> Mapping[str, Any]:
@@ -632,7 +632,7 @@ class Reshards:
             at = self._frames[frame]
             replication = self._replication
             if replication is None:
-                raise Undecided("nothing is known of who holds what")
+                raise Undecided(problems.NOTHING_OF_HOLDERS())
             if at.caller < 0:
                 known = replication.found.get(at.body, {})
             else:
@@ -655,7 +655,7 @@ def _ranges(of: Instruction) -> list[tuple[int, int]]:
     """From and to of each dimension of a slice; Undecided where it skips elements."""
     found = _RANGE.findall(of.attribute("slice"))
     if any(step not in ("", "1") for *_, step in found):
-        raise Undecided(f"{of.name} skips elements")
+        raise Undecided(problems.SKIPS_ELEMENTS(of.name))
     return [(int(start), int(end)) for start, end, _ in found]
 
 
@@ -663,5 +663,5 @@ def _edges(of: Instruction) -> list[tuple[int, int]]:
     """The padding before and after in each dimension; Undecided for interior or negative padding."""
     found = [_PAD.match(each) for each in of.attribute("padding").split("x")]
     if not all(each is not None and each[3] in (None, "0") and int(each[1]) >= 0 for each in found):
-        raise Undecided(f"{of.name} is a pad between elements, or a slice")
+        raise Undecided(problems.PAD_OR_SLICE(of.name))
     return [(int(each[1]), int(each[2])) for each in found if each is not None]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from layoutproof.core.errors import Undecided
+from layoutproof.hlo import problems
 from layoutproof.hlotext.module import Instruction
 
 _INTEGERS = re.compile(r"-?\d+")
@@ -77,10 +78,10 @@ def computed(of: Instruction, given: Callable[[int], int], device: int, partitio
         return max(given(0), min(given(1), given(2)))
     elif opcode == "negate":
         return -given(0)
-    raise Undecided(f"{of.name} is no number that follows from the device")
+    raise Undecided(problems.NO_NUMBER_OF_DEVICE(of.name))
 
 
 def _bounded(of: Instruction, value: int) -> int:
     if abs(value) >= _MOST:
-        raise Undecided(f"{of.name} does not fit into 32 bits")
+        raise Undecided(problems.MORE_THAN_32_BITS(of.name))
     return value

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.size import product
+from layoutproof.hlo import problems
 from layoutproof.hlotext.texts import parts
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla import XlaLayout
@@ -85,9 +86,9 @@ class Shapes:
             array = read_array(text)
             return Shape(array.text, (array,))
         if not text.endswith(")"):
-            raise LayoutError("a tuple that is not closed", text=text)
+            raise LayoutError(problems.TUPLE_NOT_CLOSED(), text=text)
         if depth >= MOST_NESTED:
-            raise LayoutError(f"more than {MOST_NESTED} tuples within one another", text=shorten(text))
+            raise LayoutError(problems.TOO_MANY_TUPLES(MOST_NESTED), text=shorten(text))
         elements = tuple([self.of(part, depth + 1) for part in parts(text[1:-1])])
         arrays = tuple([array for element in elements for array in element.arrays])
         return Shape(f"({', '.join([element.text for element in elements])})", arrays, elements)
@@ -103,14 +104,14 @@ def read_array(text: str) -> ArrayShape:
     """
     word = _WORD.match(text)
     if word is not None and word[1] not in (*ELEMENT_BITS, "token", "opaque", "tuple", "buffer"):
-        return ArrayShape(text, unknown=f"unknown element type {word[1]!r}")
+        return ArrayShape(text, unknown=problems.UNKNOWN_TYPE(word[1]))
     layout = xla.read(text)
     if not isinstance(layout, XlaLayout):
         return ArrayShape(text)
     if any(layout.dynamic):
-        return ArrayShape(str(layout), unknown="dynamic dimensions: what is allotted is not in the text")
+        return ArrayShape(str(layout), unknown=problems.DYNAMIC_DIMENSIONS())
     if any(type(extent) is not int for extent in layout.dims):
-        raise LayoutError("a compiled program has numbers for sizes", text=text)
+        raise LayoutError(problems.NO_SYMBOLIC_SIZES(), text=text)
     try:
         memory = layout.index_map().memory
     except LayoutError as error:

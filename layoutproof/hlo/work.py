@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from layoutproof.hlo import memory
+from layoutproof.hlo import memory, problems
 from layoutproof.hlo.collectives import KINDS, OPCODES
 from layoutproof.hlo.shapes import ArrayShape, Shape
 from layoutproof.hlotext.module import Instruction
@@ -157,7 +157,7 @@ class WorkReader:
         ):
             return self._apply(of, where, shape, given)
         elif not opcode.endswith("-start") and opcode not in _MOVING:
-            return f"the work of {opcode} is not counted"
+            return problems.WORK_NOT_COUNTED(opcode)
         return ""
 
     def _apply(self, of: Instruction, where: Where, shape: Shape, given: Sequence[Shape | None]) -> str:
@@ -166,7 +166,7 @@ class WorkReader:
         first, last = (given[0], given[-1]) if given else (None, None)
         out = shape.arrays[0].elements if shape.arrays else 0
         if first is None or last is None or not callee:
-            return f"the operands of {of.opcode} are not in the text"
+            return problems.OPERANDS_NOT_IN_TEXT(of.opcode)
         if of.opcode == "reduce":
             times = max(0, _elements(first) - out)
         elif of.opcode == "reduce-window":
@@ -296,7 +296,7 @@ def _part(of: Instruction, name: str, shape: Shape, operand: Shape | None) -> tu
 def _product(of: Instruction, shape: Shape, given: Sequence[Shape | None], done: WorkDone) -> str:
     arrays = [shape.arrays[0], *(each.arrays[0] for each in given if each is not None and each.arrays)]
     if len(arrays) != 3 or any(array.layout is None for array in arrays):
-        return "the operands of its product are not in the text"
+        return problems.OPERANDS_OF_PRODUCT()
     out, left, right = (tuple(int(n) for n in array.layout.dims) for array in arrays if array.layout is not None)
     if of.opcode == "dot":
         text = of.attribute("lhs_contracting_dims").strip("{}")

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import parse_map
 from layoutproof.core.term import Term, check_kind, every, substitute, trace
@@ -98,7 +99,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], tuple[Term, ...], tuple[Term | N
     try:
         tree = ast.parse(plain.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise LayoutError(problems.EXPRESSION(plain.strip()[:60]), text=text) from None
+        raise LayoutError(core_problems.EXPRESSION(plain.strip()[:60]), text=text) from None
     results = tree.elts if isinstance(tree, ast.Tuple) else [tree]
     pairs = [_slice(node, text) for node in results]
     names, starts = parse_map(f"{left}-> ({', '.join(start for start, _ in pairs)},)")

@@ -60,7 +60,6 @@ BOUNDED_NEEDS_INDEX = Template(
 )
 BUFFERS = Template("kernel.buffers", "buffers is a number of at least 1, not {buffers}")
 DS_ARGUMENTS = Template("kernel.ds_arguments", "ds takes a start and a size, not {args} arguments")
-EXPRESSION = Template("kernel.expression", "cannot read {plain!r} as an expression")
 FIRST_ENTRIES_WORD = Template("kernel.first_entries_word", "of the first entries only 'onto' can be said, not {said!r}")
 GRID_EMPTY = Template("kernel.grid_empty", "the grid has {extent} programs along {name}, so there is no map of them")
 INDEXING_MODE = Template(

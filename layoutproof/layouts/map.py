@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core import problems
 from layoutproof.core.bounds import check_box
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_map, parse_size
@@ -41,7 +42,6 @@ _BAD_UNKNOWN_NAME = Template(
 )
 _BAD_EXTENTS_FORM = Template("map.extents_form", "{name} is a list of extents such as [256, 512], not {values}")
 _BAD_EXTENT_TYPE = Template("map.extent_type", "an extent is an integer or a size expression, not {value!r}")
-_BAD_EXTENT_LEAST = Template("map.extent_least", "the extent {value} must be at least {least}")
 
 _BOUNDED = re.compile(r"\s*\((?P<bounds>[^()<]*<[^()]*)\)\s*->(?P<body>.*)", re.DOTALL)
 _BOUND = re.compile(r"<[^,()]*")
@@ -193,5 +193,5 @@ def _extent(value: object) -> Extent:
     else:
         raise LayoutError(_BAD_EXTENT_TYPE(value))
     if (extent < 0) if type(extent) is int else not surely_less(0, extent):
-        raise LayoutError(_BAD_EXTENT_LEAST(value, 0 if type(extent) is int else 1))
+        raise LayoutError(problems.EXTENT_LEAST(value, 0 if type(extent) is int else 1))
     return extent  # type: ignore[no-any-return]

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from layoutproof.core import problems
 from layoutproof.core.bounds import check_box, check_length
 from layoutproof.core.element_types import ELEMENT_BITS, element_type, near_type
 from layoutproof.core.errors import LayoutError, shorten
@@ -32,10 +33,7 @@ _BAD_TEXT_FORM = Template(
     "strided.text_form",
     "a strided layout is written f32[3,5] strides (4,1), optionally followed by 'offset 2' and 'in 24'",
 )
-_BAD_TYPE = Template("strided.type", "unknown element type {name!r}{near}")
 _BAD_RANK = Template("strided.rank", "{steps} strides for {extents} dimensions; each dimension has one")
-_BAD_EXTENT_LEAST = Template("strided.extent_least", "the extent {extent} must be at least {value}")
-_BAD_STRIDE_SIGN = Template("strided.stride_sign", "the sign of the stride {stride} depends on its sizes")
 _BAD_LEAST = Template("strided.least", "{name} must be at least 0, not {number}")
 _BAD_LIST = Template("strided.list", "{name} must be a list of integers, not {entries!r}")
 _BAD_ENTRY = Template("strided.entry", "{name} holds {entry!r}; integers or size expressions may stand there")
@@ -163,7 +161,7 @@ def element_bits(name: str) -> int:
     try:
         return ELEMENT_BITS[element_type(name)]
     except KeyError:
-        raise LayoutError(_BAD_TYPE(shorten(name, 40), near_type(name))) from None
+        raise LayoutError(problems.ELEMENT_TYPE(shorten(name, 40), near_type(name))) from None
 
 
 def _checked(kind: str, shape: object, strides: object, start: object, size: object, text: str) -> StridedLayout:
@@ -177,10 +175,10 @@ def _checked(kind: str, shape: object, strides: object, start: object, size: obj
         raise LayoutError(error.problem, text=text) from None
     for extent in extents:
         if not surely_less(-1 if type(extent) is int else 0, extent):
-            raise LayoutError(_BAD_EXTENT_LEAST(extent, 0 if type(extent) is int else 1), text=text)
+            raise LayoutError(problems.EXTENT_LEAST(extent, 0 if type(extent) is int else 1), text=text)
     for stride in steps:
         if not surely_less(-1, stride) and not surely_less(stride, 1):
-            raise LayoutError(_BAD_STRIDE_SIGN(stride), text=text)
+            raise LayoutError(problems.STRIDE_SIGN(stride), text=text)
     first = None if start is None else _size("offset", start, text)
     room = None if size is None else _size("in", size, text)
     for name, number in (("offset", first), ("in", room)):

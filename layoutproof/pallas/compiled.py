@@ -167,13 +167,11 @@ class KernelFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedRewrite:
-    """A rewrite of a kernel that was compiled, and its figures beside those of the kernel as it is.
+class SourceRewrite:
+    """A rewrite of one operation of a user's source, in words.
 
-    operation, place, before, after: what moves data in the source, its `file:line`, the arrays that it takes and gives.
-    what, write: the change in words, and in JAX.  verdict: helped, `given` where it helps if the array is made in its
-    new form (else what runs around the kernel takes longer), same, worse, a trade of one for another, failed.
-    less, more: what changed.  now: None where it was not compiled; `problem` says why, or how its numbers differ.
+    operation: the primitive that moves data: reshape, transpose, slice.  place: its `file:line`.  before, after: the
+    array that it takes and gives.  what: the change in words.  write: the same in JAX.
     """
 
     kind: str
@@ -183,6 +181,17 @@ class TriedRewrite:
     after: str
     what: str
     write: str
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRewrite(SourceRewrite):
+    """A rewrite of a kernel that was compiled, and its figures beside those of the kernel as it is.
+
+    verdict: helped, `given` where it helps if the array is made in its
+    new form (else what runs around the kernel takes longer), same, worse, a trade of one for another, failed.
+    less, more: what changed.  now: None where it was not compiled; `problem` says why, or how its numbers differ.
+    """
+
     verdict: Outcome
     was: KernelFigures
     now: KernelFigures | None = None

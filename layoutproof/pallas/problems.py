@@ -9,6 +9,9 @@ ABOUT_KERNEL = Template(
     "{asked} is about a kernel, {{'kernel': {{grid: .., inputs: .., outputs: ..}}}}, not about {read}",
 )
 ACCEPT_REASON = Template("pallas.accept_reason", "accept[{name}] gives no reason: write it behind the bracket")
+DEPENDS_ON = Template("pallas.depends_on", "{what} depends on {lost}")
+INDEX_MAP = Template("pallas.index_map", "its index map has {error}")
+INDEX_MAP_RESULTS = Template("pallas.index_map_results", "{results} results for {dimensions} dimensions")
 JUDGED_ALONE = Template("pallas.judged_alone", "what it does alone is wrong, or not known")
 BARRIER_SEMAPHORE = Template(
     "pallas.barrier_semaphore", "{hint}; or the barrier semaphore: {next} with the same collective_id {collective}"
@@ -89,11 +92,13 @@ MASK_LEAVES_OUT = Template(
 )
 NEEDS_TARGET = Template("pallas.needs_target", "{name} is about a hardware target; give one: {known}")
 NOTHING_ASKED = Template("pallas.nothing_asked", "there is nothing in it to ask about")
+NOTHING_ASSUMED = Template("pallas.nothing_assumed", "depends on what {tables} holds; nothing is assumed of it")
 NOTHING_OF_IT = Template("pallas.nothing_of_it", "there is nothing in the kernel that it asks about")
 NOTHING_OF_IT_SEEN = Template("pallas.nothing_of_it_seen", "nothing of it; {blind}")
 NOT_MODELLED = Template("pallas.not_modelled", "the call is not modelled")
 NOT_READ = Template("pallas.not_read", "it was not read")
 NOT_SENT = Template("pallas.not_sent", "the function cannot be sent to another process ({why})")
+NO_BITS = Template("pallas.no_bits", "how many bits an element of {dtype} has")
 NO_RECORD = Template("pallas.no_record", "{file} holds no record of a Pallas call")
 NO_REPLAY = Template(
     "pallas.no_replay", "no replay shows an undefined element, and no invariant that was tried excludes one"
@@ -101,6 +106,7 @@ NO_REPLAY = Template(
 NO_SAMPLES = Template("pallas.no_samples", "no samples are given: nothing can be seen of the tables")
 NO_SIGN = Template("pallas.no_sign", "no sign of a run speaks of this question")
 NO_SPEC = Template("pallas.no_spec", "{call} ({source}) cannot be written as a spec: {why}")
+OPERATION_ON_TABLE = Template("pallas.operation_on_table", "the operation {name} on a whole table")
 OTHERS_WRITE = Template("pallas.others_write", "others may write {reference}")
 OVERRULED = Template(
     "pallas.overruled",

@@ -18,6 +18,7 @@ from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.hlo.fixes import DEFAULT_TARGET
+from layoutproof.programs import problems
 from layoutproof.programs.candidates import (
     NOTHING,
     Figures,
@@ -142,7 +143,7 @@ def advice(
     except LayoutError as error:
         return _nothing(asked.title, error.problem, bad=True)
     if why := missing(sound):
-        return _nothing(sound.title, f"not compiled: {why}")
+        return _nothing(sound.title, problems.NOT_COMPILED(why))
     return _tried(sound, request_of(sound), (), seconds, memory, progress)
 
 
@@ -167,7 +168,7 @@ def advice_on_dump(
     """
     asked = Asked(title, target=target)
     if scheduled:
-        return _nothing(title, f"the text is of a compiled program and cannot be compiled again; {GIVE}")
+        return _nothing(title, problems.TEXT_IS_COMPILED(GIVE))
     if partitions > 1:
         return _nothing(
             title, f"the text is of {partitions} devices and does not say where they are; {GIVE.partition(', or')[0]}"
@@ -177,7 +178,7 @@ def advice_on_dump(
     except LayoutError as error:
         return _nothing(title, error.problem, bad=True)
     if why := missing(sound):
-        return _nothing(title, f"not compiled: {why}")
+        return _nothing(title, problems.NOT_COMPILED(why))
     return _tried(sound, {**request_of(sound), "hlo": text}, names, seconds, memory, progress)
 
 
@@ -249,7 +250,7 @@ def _plan(asked: Asked, dump: bool, names: Sequence[str]) -> Generator[Sequence[
         (answer,) = yield [both]
         last = outcome(both, answer)
     undone = tries and all(each.verdict == "failed" for each in tries)
-    findings = (_problem(asked.title, f"no candidate was compiled: {tries[0].problem}"),) if undone else ()
+    findings = (_problem(asked.title, problems.NO_CANDIDATE_COMPILED(tries[0].problem)),) if undone else ()
     return Advice(asked.title, before.made.compiler, was, tuple(tries), last, findings)
 
 

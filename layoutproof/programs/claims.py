@@ -16,8 +16,10 @@ from layoutproof.core.amounts import amount, duration, seconds, size
 from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import extended, located
 from layoutproof.core.result import Verdict
 from layoutproof.hlo.collectives import KINDS as COLLECTIVES
+from layoutproof.programs import problems
 from layoutproof.programs.record import Often, ProgramValue, Record, Reshard
 from layoutproof.programs.spelling import taken
 from layoutproof.programs.step_time import MATRIX, step_time
@@ -59,10 +61,10 @@ def total(parts: Iterable[Summand]) -> Total:
 
 
 def _counted(part: Summand) -> Counted:
-    open_ = part.why or part.often.why or f"{part.what}: its size is not in the text"
+    open_ = part.why or part.often.why or problems.PART_WITHOUT_SIZE(part.what)
     if part.value is None:
         return Counted(0, None, open_)
-    return part.often.counted(part.value, f"{part.what} stands in a branch", open_)
+    return part.often.counted(part.value, problems.PART_IN_BRANCH(part.what), open_)
 
 
 def judge(kind: str, record: Record, options: Mapping[str, object], text: str = "", subject: str = "") -> Finding:
@@ -73,7 +75,7 @@ def judge(kind: str, record: Record, options: Mapping[str, object], text: str = 
     Raises LayoutError for options that mean nothing.
     """
     if kind not in CLAIMS:
-        raise LayoutError(f"no claim about programs is called {kind!r}{closest(kind, CLAIMS)}")
+        raise LayoutError(problems.UNKNOWN_CLAIM(kind, closest(kind, CLAIMS)))
     return CLAIMS[kind](_ProgramQuestion(kind, subject or record.name, record, options, text))
 
 
@@ -100,11 +102,11 @@ class _ProgramQuestion:
     def number(self, value: int | None, what: str, limit: int, blame: str, fix: str = "", **figures: object) -> Finding:
         """Of one number that the compiler says."""
         if value is None:
-            return self.unknown(f"{self.record.made.compiler or 'the text'} says nothing of {what}")
+            return self.unknown(problems.COMPILER_SILENT(self.record.made.compiler or "the text", what))
         said = {"bytes": value, **{k: v for k, v in figures.items() if v is not None}}
         if value <= limit:
             return self.proved(figures=said)
-        return self.refuted(f"{what}: {value} bytes, {value - limit} more than {limit}{blame}", figures=said, fix=fix)
+        return self.refuted(problems.BYTES_ABOVE(what, value, value - limit, limit, blame), figures=said, fix=fix)
 
     def bounded(self, of: Total, limit: int, what: str, unit: str = "bytes", fix: str = "", **more: Any) -> Finding:
         """Of a sum."""
@@ -117,9 +119,9 @@ class _ProgramQuestion:
         left = len(of.worst) - _SHOWN
         named += f"; and {left} more" if left > 0 else ""
         if found.least > limit:
-            reason = f"{what}: {found.least} {unit}, {found.least - limit} more than {limit}: {named}"
+            reason = problems.AMOUNT_ABOVE(what, found.least, unit, found.least - limit, limit, named)
             return self.refuted(reason, figures=figures, fix=fix, **more)
-        return self.unknown(f"{what}: {found.why}", figures=figures, **more)
+        return self.unknown(located(what, found.why), figures=figures, **more)
 
 
 def _part(part: Summand, unit: str) -> str:
@@ -200,7 +202,7 @@ def _copies(of: _ProgramQuestion) -> Finding:
     limit = of.limit() if "at_most" in of.options else None
     entry_limit = of.limit("entry_at_most") if "entry_at_most" in of.options else None
     if limit is None and entry_limit is None:
-        raise LayoutError("copies needs at_most, or entry_at_most for those of parameters and results")
+        raise LayoutError(problems.COPIES_WITHOUT_BOUND())
     moving = [each for each in of.record.copies if each.kind in ("relayout", "unknown")]
     sides = {}
     for boundary in (False, True):
@@ -246,11 +248,11 @@ def _collectives(of: _ProgramQuestion) -> Finding:
     axes = _listed(of.options.get("axes", ()))
     for kind in kinds:
         if kind not in COLLECTIVES:
-            raise LayoutError(f"no collective is called {kind!r}{closest(kind, COLLECTIVES)}")
+            raise LayoutError(problems.UNKNOWN_COLLECTIVE(kind, closest(kind, COLLECTIVES)))
     for axis in axes:
         if of.record.made.mesh and axis not in of.record.made.mesh:
             mesh = ", ".join(of.record.made.mesh)
-            raise LayoutError(f"the program's mesh has no axis {axis!r}; its axes are {mesh}")
+            raise LayoutError(problems.UNKNOWN_AXIS(axis, mesh))
     parts, unplaced = [], []
     spare = {name: each for each in of.record.reshards if each.needed is not None for name in each.collectives}
     for each in of.record.collectives:
@@ -263,11 +265,9 @@ def _collectives(of: _ProgramQuestion) -> Finding:
         elif not axes or set(axes) & set(each.axes or ()):
             why, note = f"{what}: {each.often.why}" if each.often.why else "", _spared(spare, each.place.instruction)
             parts.append(Summand(what, each.bytes, each.often, why, note))
-    parts += [Summand(what, None, why=f"{what}: not along whole axes of a known mesh") for what in unplaced]
+    parts += [Summand(what, None, why=problems.NOT_ALONG_AXES(what)) for what in unplaced]
     parts += [
-        Summand(
-            f"kernel {each.name}, {each.place}", None, each.often, f"{each.place}: the kernel talks to devices itself"
-        )
+        Summand(f"kernel {each.name}, {each.place}", None, each.often, problems.KERNEL_TALKS(each.place))
         for each in of.record.kernels
         if each.communicates and not kinds
     ]
@@ -296,7 +296,7 @@ def _program_padding(of: _ProgramQuestion) -> Finding:
     """
     found = _SHARE.fullmatch(str(of.options["at_most"]).strip())
     if found is None:
-        raise LayoutError(f"a share is written 5%, not {shorten(repr(of.options['at_most']), 40)}")
+        raise LayoutError(problems.SHARE_FORM(shorten(repr(of.options["at_most"]), 40)))
     record = of.record
     waste = record.padded - record.unpadded
     figures = {"bytes": record.padded, "unpadded_bytes": record.unpadded, "padding_bytes": waste}
@@ -304,17 +304,22 @@ def _program_padding(of: _ProgramQuestion) -> Finding:
     scale = 10 ** len(part)
     over = waste * 100 * scale > record.padded * int(whole + part)
     if not record.padded:
-        return of.unknown("no array of the program takes memory")
+        return of.unknown(problems.NO_MEMORY())
     if over and record.padding:
         worst = record.padding[0]
         share = 100 * waste / record.padded
-        reason = (
-            f"{share:.4g} % of {record.padded} bytes hold no element; most in {worst.count} of {worst.shape}, "
-            f"{size(worst.bytes - worst.unpadded)} of {size(worst.bytes)}, first {worst.place}"
+        reason = problems.PADDING(
+            share,
+            record.padded,
+            worst.count,
+            worst.shape,
+            size(worst.bytes - worst.unpadded),
+            size(worst.bytes),
+            worst.place,
         )
         return of.refuted(reason, figures=figures, fix=_cheaper(worst.shape))
     if record.unknown:
-        return of.unknown(f"{len(record.unknown)} arrays have no size: {record.unknown[0]}", figures=figures)
+        return of.unknown(problems.ARRAYS_WITHOUT_SIZE(len(record.unknown), record.unknown[0]), figures=figures)
     return of.proved(figures=figures)
 
 
@@ -345,7 +350,7 @@ def _layout(of: _ProgramQuestion) -> Finding:
     found = xla.read(value.shape)
     if found == wanted:
         return of.proved(decided_by="the same text")
-    reason = f"{_called(value)} is {value.shape}, not {wanted}"
+    reason = problems.SHAPE_DIFFERS(_called(value), value.shape, wanted)
     try:
         same = ask("same_map", str(found), str(wanted)).verdict
     except (LayoutError, Undecided):
@@ -371,11 +376,11 @@ def _donated(of: _ProgramQuestion) -> Finding:
         named = ", ".join(_named(value) for value in lost[:_SHOWN])
         wasted = sum(value.bytes or 0 for value in lost)
         more = f" and {len(lost) - _SHOWN} more" if len(lost) > _SHOWN else ""
-        reason = f"{named}{more} keep{'s' if len(lost) == 1 else ''} its buffer: {size(wasted)} beside the results"
+        reason = problems.BUFFERS_KEPT(named, more, "s" if len(lost) == 1 else "", size(wasted))
         fix = "jax.jit(.., donate_argnums=..); JAX donates only to a result of the same shape and sharding"
         return of.refuted(reason, figures={"bytes": wasted}, fix=fix)
     if open_:
-        return of.unknown(f"{_called(open_[0])} is given away, and the text names no result that takes its buffer")
+        return of.unknown(problems.BUFFER_NOT_TAKEN(_called(open_[0])))
     return of.proved(figures={"bytes": sum(value.bytes or 0 for value in given)})
 
 
@@ -394,7 +399,7 @@ def _spelling(of: _ProgramQuestion) -> Finding:
     """
     given = of.options.get("of"), of.options.get("as")
     if (given[0] is None) != (given[1] is None):
-        raise LayoutError("spelling takes of and as together: a parameter, and the sharding that is passed for it")
+        raise LayoutError(problems.OF_AND_AS())
     record, pairs = of.record, []
     if given[0] is not None:
         for value in _some(record.parameters, str(given[0])):
@@ -410,14 +415,14 @@ def _spelling(of: _ProgramQuestion) -> Finding:
                 named = f"{result.name or f'result {result.number}'} for {_called(value)}"
                 pairs.append((named, result.spec, value.spec))
         if not pairs:
-            return of.unknown("no result has the buffer of a parameter; say which parameter is passed how (of, as)")
+            return of.unknown(problems.NO_RESULT_IN_PLACE())
     slow, open_ = [], ""
     for name, passed, wanted in pairs:
         if not wanted or not passed:
-            open_ = open_ or f"{name}: the record does not say how JAX spells its sharding"
+            open_ = open_ or problems.SPELLING_UNRECORDED(name)
             continue
         verdict, why = taken(passed, wanted, record.made.jax)
-        words = f"{name}, {passed.partition(' on ')[0]} where the program has {wanted.partition(' on ')[0]}: {why}"
+        words = problems.SPELLED_OTHERWISE(name, passed.partition(" on ")[0], wanted.partition(" on ")[0], why)
         if verdict is Verdict.REFUTED:
             return of.refuted(words, fix=f"pass it as {wanted.partition(' on ')[0]}")
         open_ = open_ or (words if verdict is Verdict.UNKNOWN else "")
@@ -436,20 +441,20 @@ def _replicated(of: _ProgramQuestion) -> Finding:
     """
     record, above = of.record, of.limit("above")
     if record.devices == 1:
-        return of.unknown("the program runs on one device: nothing is on several")
+        return of.unknown(problems.ONE_DEVICE())
     large = [value for value in record.parameters if value.bytes is None or value.bytes > above]
     bad = [value for value in large if value.devices == record.devices and value.bytes is not None]
     if bad:
         named = "; ".join(_named(value) for value in bad[:_SHOWN])
         more = f"; and {len(bad) - _SHOWN} more" if len(bad) > _SHOWN else ""
         total_ = sum(value.bytes or 0 for value in bad)
-        reason = f"on all {record.devices} devices: {named}{more}"
+        reason = problems.ON_ALL_DEVICES(record.devices, named, more)
         fix = f"split {_called(bad[0])} over an axis of the mesh, e.g. P({next(iter(record.made.mesh), 'axis')!r})"
         return of.refuted(reason, figures={"bytes": total_, "parameters": len(bad)}, fix=fix)
     open_ = [value for value in large if value.devices is None or value.bytes is None]
     if open_:
         what = "its sharding" if open_[0].devices is None else "its size"
-        return of.unknown(f"{_called(open_[0])}: {what} is not in the text")
+        return of.unknown(problems.NOT_IN_TEXT(_called(open_[0]), what))
     return of.proved(figures={"parameters": 0})
 
 
@@ -466,16 +471,18 @@ def _vmem(of: _ProgramQuestion) -> Finding:
     if not kernels:
         have = ", ".join(dict.fromkeys(each.name for each in of.record.kernels)) or "none"
         what = "no Pallas kernel" if wanted is None else f"no kernel {wanted!r}"
-        return of.unknown(f"{what} is in the program; it has {have}")
+        return of.unknown(problems.KERNEL_MISSING(what, have))
     over = [each for each in kernels if each.vmem is not None and each.vmem > limit]
     figures = {each.name: each.vmem for each in kernels if each.vmem is not None}
     if over:
         worst = max(over, key=lambda each: each.vmem or 0)
         reason = f"{worst.name} takes {worst.vmem} bytes of VMEM, {(worst.vmem or 0) - limit} more than {limit}: "
-        return of.refuted(reason + str(worst.place), figures=figures, fix="smaller blocks, or fewer buffers of one")
+        return of.refuted(
+            extended(reason, str(worst.place)), figures=figures, fix="smaller blocks, or fewer buffers of one"
+        )
     open_ = [each for each in kernels if each.vmem is None]
     if open_:
-        return of.unknown(f"{open_[0].place}: the text does not say what it takes of VMEM", figures=figures)
+        return of.unknown(problems.VMEM_NOT_IN_TEXT(open_[0].place), figures=figures)
     return of.proved(figures=figures)
 
 
@@ -492,9 +499,9 @@ def _kernels(of: _ProgramQuestion) -> Finding:
     from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 
     if not of.record.kernels:
-        return of.unknown("no Pallas kernel is in the program")
+        return of.unknown(problems.NO_KERNEL())
     if not of.text:
-        return of.unknown("a record has no kernels to prove; the compiled text has")
+        return of.unknown(problems.RECORD_WITHOUT_KERNELS())
     target = of.record.made.target
     found = [
         finding
@@ -507,11 +514,11 @@ def _kernels(of: _ProgramQuestion) -> Finding:
     scope = "grids, blocks and index maps; the bodies are not looked at"
     worst = min(found, key=lambda finding: finding.verdict, default=None)
     if worst is None:
-        return of.unknown("no Pallas kernel was read")
+        return of.unknown(problems.NO_KERNEL_READ())
     if worst.verdict is Verdict.PROVED:
         return of.proved(figures={"kernels": len(found)}, scope=scope)
-    return Finding(of.kind, of.subject, f"{worst.subject}: {worst.question}: {worst.reason}", verdict=worst.verdict,
-                   fix=worst.fix, figures=worst.figures, scope=scope)  # fmt: skip
+    why = problems.OF_KERNEL(worst.subject, worst.question, worst.reason)
+    return Finding(of.kind, of.subject, why, verdict=worst.verdict, fix=worst.fix, figures=worst.figures, scope=scope)
 
 
 def _estimated_cycles(of: _ProgramQuestion) -> Finding:
@@ -526,15 +533,15 @@ def _estimated_cycles(of: _ProgramQuestion) -> Finding:
     """
     record, limit = of.record, of.options["at_most"]
     if type(limit) is not int or limit < 0:
-        raise LayoutError(f"at_most is a number of cycles, not {shorten(repr(limit), 40)}")
+        raise LayoutError(problems.CYCLES_FORM(shorten(repr(limit), 40)))
     if not record.priced:
-        return of.unknown(f"{record.made.compiler or 'the text'} prices no operation")
+        return of.unknown(problems.NOTHING_PRICED(record.made.compiler or "the text"))
     if record.cycles is not None and record.cycles <= limit and not any(e.often.sometimes for e in record.operations):
         return of.proved(figures={"cycles": record.cycles, "operations": record.priced}, scope=_PRICED)
     found = total(Summand(f"{e.place} {e.opcode}", e.cycles, e.often) for e in record.operations)
     sum_ = found.counted
     if record.priced > len(record.operations) and sum_.least <= limit:
-        why = sum_.why or "not every operation is in the record"
+        why = sum_.why or problems.PART_UNPRICED()
         found = replace(found, counted=Counted(sum_.least, record.cycles, why))
     return of.bounded(found, limit, "estimated cycles", "cycles", scope=_PRICED)
 
@@ -550,9 +557,9 @@ def _flops(of: _ProgramQuestion) -> Finding:
     """
     record, limit = of.record, of.options["at_most"]
     if type(limit) is not int or limit < 0:
-        raise LayoutError(f"at_most is a number of flops, not {shorten(repr(limit), 40)}")
+        raise LayoutError(problems.FLOPS_FORM(shorten(repr(limit), 40)))
     if record.work is None:
-        return of.unknown("the record says nothing of the program's work")
+        return of.unknown(problems.NO_WORK())
     worst = tuple(Summand(f"{p.source or 'no line'}", p.flops, p.often) for p in record.work.places if p.flops)
     return of.bounded(Total(record.work.flops, worst), limit, "work", "flops")
 
@@ -571,9 +578,9 @@ def _step_time_bound(of: _ProgramQuestion) -> Finding:
     """
     record, limit = of.record, duration(of.options["at_most"])
     if record.work is None:
-        return of.unknown("the record says nothing of the program's work")
+        return of.unknown(problems.NO_WORK())
     if record.made.target in ("", "cpu"):
-        return of.unknown("no chip is named, whose rates would be known")
+        return of.unknown(problems.NO_CHIP())
     found = step_time(record, record.work)
     bound, least = found.bound, found.terms[MATRIX].least
     figures: dict[str, object] = {"least_ps": bound.least, "most_ps": bound.most, "binds": found.binds}
@@ -590,7 +597,7 @@ def _step_time_bound(of: _ProgramQuestion) -> Finding:
         return of.refuted(reason, figures=figures, scope=scope)
     open_ = next(iter(record.work.uncounted), "")
     if bound.most is None or bound.most > limit or open_:
-        return of.unknown(bound.why or open_ or "how often a part runs is unknown", figures=figures, scope=scope)
+        return of.unknown(bound.why or open_ or problems.RUNS_UNKNOWN(), figures=figures, scope=scope)
     return of.proved(figures=figures, scope=scope)
 
 
@@ -652,7 +659,7 @@ def _one(record: Record, name: str) -> ProgramValue:
     if len(found) == 1:
         return found[0]
     if found:
-        raise LayoutError(f"{name!r} is {len(found)} parameters or results; write parameter 0 or result 0")
+        raise LayoutError(problems.SEVERAL_VALUES(name, len(found)))
     known = [value.name for value in (*record.parameters, *record.results) if value.name]
     raise _no_such(name, known)
 
@@ -671,4 +678,4 @@ def _some(values: Sequence[ProgramValue], name: str) -> list[ProgramValue]:
 
 def _no_such(name: str, known: Sequence[str]) -> LayoutError:
     shown = closest(name, known) or (f"; there are {shorten(', '.join(known), 200)}" if known else "; none has a name")
-    return LayoutError(f"the program has no parameter or result {name!r}{shown}")
+    return LayoutError(problems.UNKNOWN_VALUE(name, shown))

@@ -24,10 +24,12 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import repository_of
 from layoutproof.core.finding import Finding, wrong_input
+from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.known_bugs import ask as known_bugs
 from layoutproof.known_bugs.bug import BugSeen
+from layoutproof.programs import problems
 from layoutproof.programs.kernel_work import with_source
 from layoutproof.programs.reading import holders, record_of
 from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
@@ -123,11 +125,11 @@ def checked(asked: Asked) -> Asked:
     """The same with the names of its target as they are spelled here. LayoutError for what is no target or topology."""
     target = asked.target if asked.target == CPU else generation(asked.target)
     if asked.topology and not _TOPOLOGY.fullmatch(asked.topology):
-        raise LayoutError(f"a topology is written 2x2 or 2x2x1, not {shorten(asked.topology, 40)!r}")
+        raise LayoutError(problems.TOPOLOGY_FORM(shorten(asked.topology, 40)))
     if asked.topology and target == CPU:
-        raise LayoutError("the CPU has no topology; a mesh alone says how many devices there are")
+        raise LayoutError(problems.NO_TOPOLOGY_OF_CPU())
     if any(number < 0 or number >= len(asked.args) for number in asked.donate) and not asked.is_file:
-        raise LayoutError(f"donated are arguments by number, 0 to {len(asked.args) - 1}, not {list(asked.donate)}")
+        raise LayoutError(problems.DONATED_FORM(len(asked.args) - 1, list(asked.donate)))
     return replace(asked, target=target)
 
 
@@ -146,7 +148,7 @@ def made(
         try:
             sound = checked(asked)
             if why := missing(sound):
-                problem = _problem(sound, f"not compiled: {why}", Verdict.UNKNOWN)
+                problem = _problem(sound, problems.NOT_COMPILED(why), Verdict.UNKNOWN)
                 waiting.append((sound, Made(sound, problem=problem)))
             else:
                 waiting.append((sound, child_of(sound, seconds, memory)))
@@ -187,7 +189,7 @@ def made_of(
         return Made(asked, problem=_problem(asked, answer.problem, Verdict.UNKNOWN))
     if "refused" in said:
         words = " ".join(str(said["refused"]).split())
-        problem = _problem(asked, f"{said['compiler']} refuses it: {shorten(words, 1000)}")
+        problem = _problem(asked, problems.REFUSED(said["compiler"], shorten(words, 1000)))
         bugs = known_bugs.of_refusal(words, asked.target, known_bugs.versions_in(said["compiler"]))
         return Made(asked, problem=problem, cpu=said.get("cpu", 0.0), bugs=tuple(_known(asked, bug) for bug in bugs))
     progress(asked, "reading")
@@ -207,9 +209,7 @@ def made_of(
     try:
         record = completed(record_of(lines, asked.title, about, said["shardings"]["parameters"]), said)
     except LayoutError as error:
-        return Made(
-            asked, text=said["text"], problem=_problem(asked, f"its text is not read: {error}", Verdict.UNKNOWN)
-        )
+        return Made(asked, text=said["text"], problem=_problem(asked, problems.TEXT_NOT_READ(error), Verdict.UNKNOWN))
     same = finding(said["same"], asked.title) if "same" in said else None
     versions = known_bugs.versions_in(said["compiler"], f"jax {said['jax']}")
     bugs = known_bugs.of_program(lines, asked.target, versions, asked.flags)
@@ -289,7 +289,7 @@ def missing(asked: Asked) -> str:
     if asked.target == CPU:
         import importlib.util
 
-        return "" if importlib.util.find_spec("jax") else "no jax (pip install jax)"
+        return "" if importlib.util.find_spec("jax") else problems.NO_JAX()
     return libtpu.missing(asked.libtpu)
 
 
@@ -343,5 +343,5 @@ def _known(asked: Asked, bug: BugSeen) -> Finding:
 
 def _bad(asked: Asked, error: LayoutError) -> Finding:
     at = {"line": error.line or 0, "column": error.column or 0}
-    words = f"{error.problem}; in {shorten(error.text)}" if error.text else error.problem
+    words = extended(error.problem, f"; in {shorten(error.text)}" if error.text else "")
     return replace(wrong_input(asked.title, words, "", error.file or "", **at), question=QUESTION)

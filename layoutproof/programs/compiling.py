@@ -27,6 +27,7 @@ from layoutproof.core.errors import LayoutError, Unsupported, shorten, unknown_n
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.pallas.from_jax import user
 from layoutproof.pallas.from_jax.adapter import device_of, need_jax
+from layoutproof.programs import problems
 from layoutproof.programs.shardings import read_specs
 
 if TYPE_CHECKING:
@@ -104,11 +105,11 @@ def _compared(
         tell("smaller sizes")
         shapes, why, reduced = _smaller(request, program)
         if why:
-            return unknown(f"{large}; smaller sizes, which are another compilation, are not tried: {why}")
+            return unknown(problems.SMALLER_NOT_TRIED(large, why))
         found = answer_of({**request, "shapes": shapes}, tell, lower)
         if "text" not in found:
             words = shorten(" ".join(str(found["refused"]).split()), 400)
-            return unknown(f"{large}; at smaller sizes ({', '.join(reduced)}) the compiler refuses it: {words}")
+            return unknown(problems.SMALLER_REFUSED(large, ", ".join(reduced), words))
         program = program_of(source[0])
     tell("comparing")
     said = compared(found.get("whole") or found["text"], program, source[1], found["shardings"])
@@ -351,7 +352,7 @@ def _must_give_arrays(results: Sequence[object], place: str) -> None:
     """LayoutError where a function gives back no array: of a program of nothing every claim holds."""
     if all(type(result).__name__ == "Literal" for result in results):
         what = "only numbers that are known when it is traced" if results else "nothing"
-        raise LayoutError(f"{place} gives back no array, {what}: it is no program")
+        raise LayoutError(problems.NO_ARRAY_BACK(place, what))
 
 
 def _refuse_modules_of(checkout: Path) -> None:
@@ -360,8 +361,7 @@ def _refuse_modules_of(checkout: Path) -> None:
     for name, module in sorted(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or "/")
         if file.is_relative_to(checkout) and not file.is_relative_to(own) and "site-packages" not in file.parts:
-            why = f"{name} was imported from the work tree that is here, as an editable installation does"
-            raise Unsupported(f"{why}: the old code was not compiled")
+            raise Unsupported(problems.IMPORTED_FROM_HERE(name))
 
 
 def _names(jax: ModuleType, lowered: Lowered) -> list[str]:
@@ -389,20 +389,18 @@ def _mesh(request: JsonObject) -> Mesh:
         devices: list[Any] = list(jax.devices("cpu"))
         wanted = int(np.prod(list(axes.values()))) if axes else 1
         if len(devices) < wanted:
-            raise LayoutError(f"the mesh has {wanted} devices, and this process {len(devices)} of the CPU")
+            raise LayoutError(problems.MESH_OVER_CPU(wanted, len(devices)))
         devices = devices[:wanted]
     else:
         devices = _devices(target, topology)
     sizes, names = tuple(axes.values()), tuple(axes)
     if not axes:
         if len(devices) > 1 and topology:
-            raise LayoutError(f"the topology {topology} has {len(devices)} devices: say how they form a mesh")
+            raise LayoutError(problems.MESH_NEEDED(topology, len(devices)))
         devices, sizes = devices[:1], ()
     if int(np.prod(sizes or (1,))) != len(devices):
         many = int(np.prod(sizes))
-        raise LayoutError(
-            f"the mesh has {many} devices, and the topology {topology or 'of one chip'} has {len(devices)}"
-        )
+        raise LayoutError(problems.MESH_OVER_TOPOLOGY(many, topology or "of one chip", len(devices)))
     grid = np.array(devices).reshape(sizes)
     if axes and target != CPU:
         from jax.experimental import mesh_utils
@@ -427,7 +425,7 @@ def _devices(target: str, topology: str) -> list[Device]:
             bounds = (*map(int, name.partition(":")[2].split("x")), 1, 1)[:3]
             return list(get_topology_desc(platform="tpu", topology_name=name, chips_per_host_bounds=bounds).devices)
     except Exception as error:
-        raise LayoutError(f"no topology {topology} of {target}: {shorten(str(error), 200)}") from None
+        raise LayoutError(problems.NO_TOPOLOGY(topology, target, shorten(str(error), 200))) from None
 
 
 def _tree(value: object) -> object:
@@ -487,7 +485,7 @@ def _placed(given: Sequence[object], request: JsonObject, mesh: Mesh) -> list[ob
     jax = need_jax()
     specs = [read_specs(text, request["mesh"]) for text in request["in"]]
     if len(specs) > len(given):
-        raise LayoutError(f"{len(specs)} shardings for {len(given)} arguments")
+        raise LayoutError(problems.SHARDINGS_OF_ARGUMENTS(len(specs), len(given)))
     whole = ("P", ())
     return [
         _sharded(jax, mesh, value, spec, f"argument {k}")
@@ -501,12 +499,12 @@ def _sharded(jax: ModuleType, mesh: Mesh, value: object, spec: PartitionSpec, wh
         return _sharded_array(jax, mesh, value, spec, what)
     if isinstance(value, dict):
         if not _is_one(spec) and (not isinstance(spec, dict) or set(spec) - set(value)):
-            raise LayoutError(f"{what} is a dict of {', '.join(map(str, value))}, and its sharding has other keys")
+            raise LayoutError(problems.SHARDING_KEYS(what, ", ".join(map(str, value))))
         parts = dict.fromkeys(value, spec) if _is_one(spec) else {name: spec.get(name, ("P", ())) for name in value}
         return {name: _sharded(jax, mesh, each, parts[name], f"{what}[{name!r}]") for name, each in value.items()}
     if isinstance(value, list | tuple):
         if not _is_one(spec) and (not isinstance(spec, list | tuple) or len(spec) != len(value)):
-            raise LayoutError(f"{what} has {len(value)} parts, and its sharding another number")
+            raise LayoutError(problems.SHARDING_PARTS(what, len(value)))
         specs = [spec] * len(value) if _is_one(spec) else spec
         return type(value)(
             _sharded(jax, mesh, each, part, f"{what}[{k}]")
@@ -525,15 +523,15 @@ def _sharded_array(
 ) -> ShapeDtypeStruct:
     """One array, where the devices of the mesh divide each of its dimensions. LayoutError where they do not."""
     if not _is_one(spec):
-        raise LayoutError(f"{what} is one array, and its sharding is no P(..)")
+        raise LayoutError(problems.SHARDING_OF_ARRAY(what))
     entries = spec[1]
     if len(entries) > len(array.shape):
-        raise LayoutError(f"{what} has {len(array.shape)} dimensions, and its sharding {len(entries)}")
+        raise LayoutError(problems.SHARDING_DIMENSIONS(what, len(array.shape), len(entries)))
     for size, entry in zip(array.shape, entries, strict=False):
         axes = entry if isinstance(entry, tuple) else () if entry is None else (entry,)
         many = prod(mesh.shape[axis] for axis in axes)
         if size % many:
-            raise LayoutError(f"{what}: {many} devices do not divide a dimension of {size}")
+            raise LayoutError(problems.DEVICES_DO_NOT_DIVIDE(what, many, size))
     if mesh.axis_names:
         sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*entries))
     else:
@@ -567,11 +565,9 @@ def _exported(path: Path, mesh: Mesh) -> tuple[Any, list[Any], dict[str, Any]]:
     except LayoutError:
         raise
     except Exception as error:
-        raise LayoutError(f"no exported program of JAX: {shorten(str(error), 200)}", file=str(path)) from None
+        raise LayoutError(problems.NO_EXPORT(shorten(str(error), 200)), file=str(path)) from None
     if found.nr_devices != mesh.devices.size:
-        raise LayoutError(
-            f"it was exported for {found.nr_devices} devices, and there are {mesh.devices.size}", file=str(path)
-        )
+        raise LayoutError(problems.EXPORTED_FOR(found.nr_devices, mesh.devices.size), file=str(path))
     if found.nr_devices > 1:
         shardings = found.in_shardings_jax(mesh)
     else:

@@ -19,6 +19,7 @@ from typing import Any
 from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, failure
+from layoutproof.programs import problems
 from layoutproof.programs.compile import CPU, Asked, checked, paths_in, request_of
 
 POINTS = 3
@@ -64,12 +65,12 @@ def attempted(compare: Callable[[], Computed]) -> Computed:
     except LayoutError as error:
         return Computed("unknown", error.problem)
     except ImportError as error:
-        return Computed("unknown", f"values are not compared without {error.name}: install layoutproof[jax]")
+        return Computed("unknown", problems.NOT_COMPARED_WITHOUT(error.name))
     except (MemoryError, RecursionError) as error:
-        return Computed("unknown", f"it is too large to be computed with: {type(error).__name__}")
+        return Computed("unknown", problems.TOO_LARGE(type(error).__name__))
     except Exception as error:
         # a text or record may say anything, and what else is known of it stands
-        return Computed("unknown", f"it is not computed with: {failure(error)}")
+        return Computed("unknown", problems.NOT_COMPUTED(failure(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +117,11 @@ def unlike(old: Kept, new: Kept) -> str:
 
     for name, one, other in (("jax", old.jax, new.jax), ("evaluator", old.evaluator, new.evaluator)):
         if one != other:
-            return f"the values that the lock file has were made by {name} {one}, and this is {other}"
+            return problems.LOCKED_BY_OTHER(name, one, other)
     if (old.arrays, old.outputs) != (new.arrays, new.outputs):
-        return "its arguments or results have other names, shapes or types than the lock file's values are of"
+        return problems.LOCKED_OTHER_VALUES()
     then, now = (Values(each.digest, each.points, each.floats) for each in (old, new))
-    return "" if now.same_as(then) else "its values are not those of the lock file, and whether that shows is not known"
+    return "" if now.same_as(then) else problems.NOT_LOCKED_VALUES()
 
 
 def valued(asked: Sequence[Asked], seconds: float) -> Iterator[Kept | str]:
@@ -184,10 +185,10 @@ def _of(answer: Reply[dict[str, object]]) -> Computed:
     said: dict[str, Any] = {n: tuple(each) if isinstance(each, list) else each for n, each in answer.value.items()}
     found = Computed(**{name: each for name, each in said.items() if name in Computed.__dataclass_fields__})
     if found.state == "other" and said.get("guessed"):
-        why = f"arguments or results have other names, and in their order {found.reason}"
+        why = problems.OTHER_NAMES(found.reason)
         return replace(found, state="unknown", reason=why)
     if found.state == "same" and (said.get("gone") or said.get("fresh")):
         names = [*(f"{n} is gone" for n in said["gone"]), *(f"{n} is new" for n in said["fresh"])]
-        why = f"{', '.join(names)}; of the other results there is no difference"
+        why = problems.OTHER_RESULTS(", ".join(names))
         return replace(found, state="unknown", reason=why)
     return found

@@ -22,6 +22,7 @@ from layoutproof.compiler import cache, libtpu, reads
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_TEXT, read, repository_of, write_whole
 from layoutproof.core.packages import package_version
+from layoutproof.programs import problems
 from layoutproof.programs.compile import CPU, Asked, checked, request_of
 from layoutproof.programs.sweep import UNKNOWN, SweepRow
 
@@ -96,7 +97,7 @@ def _row(line: bytes, file: str, number: int) -> tuple[str, SweepRow]:
             raise TypeError
         return key, _adapter().validate_python({k: v for k, v in row.items() if k in SweepRow.__dataclass_fields__})
     except (ValueError, KeyError, TypeError, RecursionError, ValidationError):
-        why = "no row of a sweep, as --resume writes them"
+        why = problems.NO_ROW()
         raise LayoutError(why, file=file, line=number) from None
 
 

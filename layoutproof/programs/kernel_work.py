@@ -19,6 +19,7 @@ from layoutproof.ir.work import ProgramCount
 from layoutproof.mosaic.bounds import flops_a_cycle
 from layoutproof.mosaic.placed import estimates
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET, MosaicCall, call_of
+from layoutproof.programs import problems
 from layoutproof.programs.record import KernelCall, Record
 from layoutproof.programs.source_work import shapes
 
@@ -91,10 +92,10 @@ def _of_source(kernel: KernelCall, calls: Mapping[str, MosaicCall], rows: Mappin
         return replace(kernel, why=(call.problem if call is not None else "") or _NO_SOURCE)
     first, *others = [_count(row) for row in found]
     for other in others:
-        first = first.either(other, "several kernels have these shapes")
+        first = first.either(other, problems.SEVERAL_KERNELS())
     why = next((reason for row in found for reason in row["unseen"]), "")
     if kernel.communicates:
-        why = why or "it may speak to other devices, of which the simulation has none"
+        why = why or problems.SPEAKS_TO_DEVICES()
     return replace(kernel, products=first.products, flops=first.flops, transcendentals=first.transcendentals, why=why)
 
 
@@ -110,7 +111,7 @@ def _guarded(kernel: KernelCall, cycles: int | None, reason: str, target: str) -
     per = flops_a_cycle(target) * CHIPS[target].cores
     least = sum(each.least * min(16, _bits(kind)) // 16 for kind, each in kernel.products.items())
     if per and cycles < least // per:
-        why = f"{cycles:,} cycles are said, and the matrix products alone take {least // per:,}: it leaves work out"
+        why = problems.CYCLES_TOO_FEW(cycles, least // per)
         return replace(kernel, why=why)
     return replace(kernel, cycles=cycles)
 

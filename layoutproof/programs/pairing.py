@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from layoutproof.programs import problems
+
 Named = Sequence[tuple[str, Any]]
 """Values by name, each with what must be the same of both: shape and type."""
 
@@ -38,11 +40,11 @@ def paired(inputs: Named, old_inputs: Named, outputs: Named, old_outputs: Named)
     odd = _odd(pairs, inputs, old_inputs)
     if odd or gone or fresh:
         names = ", ".join([f"{name} is new" for name in fresh] + [f"{name} is gone" for name in gone])
-        return Pairing(why=f"{odd or names}, so that no input is one of both")
+        return Pairing(why=problems.NO_INPUT_OF_BOTH(odd or names))
     results, gone, fresh, renamed = _pairs(outputs, old_outputs)
     odd = _odd(results, outputs, old_outputs)
     if odd or not results:
-        return Pairing(why=f"{odd or 'no output has the name of an old one'}, so that it is no value of both")
+        return Pairing(why=problems.NO_VALUE_OF_BOTH(odd or "no output has the name of an old one"))
     order = dict(pairs)
     return Pairing(tuple(order[k] for k in range(len(inputs))), tuple(results), gone, fresh, guessed or renamed)
 
@@ -63,7 +65,7 @@ def _odd(pairs: Sequence[tuple[int, int]], news: Named, olds: Named) -> str:
     """The first pair whose types do not fit, in words."""
     return next(
         (
-            f"{news[a][0]} is {_words(news[a][1])}, and was {_words(olds[b][1])}"
+            problems.VALUE_CHANGED(news[a][0], _words(news[a][1]), _words(olds[b][1]))
             for a, b in pairs
             if news[a][1] != olds[b][1]
         ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from layoutproof.core.counted import Counted
+from layoutproof.programs import problems
 from layoutproof.programs.sweep import COMPILED, NO_ROOM, SweepRow
 
 FITS, TOO_LARGE = "fits", "too_large"
@@ -89,19 +90,17 @@ def _cheapest(
         left = len(fitting) - len(compared)
         if closed:
             return Cheapest(sizes, best, len(compared), left)
-        return Cheapest(sizes, None, len(compared), left, f"all bounds are open: {_opened(rows[best])}", best)
+        return Cheapest(sizes, None, len(compared), left, problems.ALL_BOUNDS_OPEN(_opened(rows[best])), best)
     if fitting:
-        return Cheapest(
-            sizes, None, 0, len(fitting), "no point that fits has a bound on its time: no chip says its rates"
-        )
+        return Cheapest(sizes, None, 0, len(fitting), problems.NO_BOUND())
     unsaid = any(state(rows[number], memory) == COMPILED for number in numbers)
-    why = "no point is known to fit: how much memory a device has is not said" if unsaid else "no point fits"
+    why = problems.MEMORY_UNKNOWN() if unsaid else problems.NOTHING_FITS()
     return Cheapest(sizes, None, 0, 0, why)
 
 
 def _opened(row: SweepRow) -> str:
     """Why the bound of a row is open above; "" where it is not."""
-    return "" if row.bound is None or row.bound.most is not None else row.bound.why or "its bound is open"
+    return "" if row.bound is None or row.bound.most is not None else row.bound.why or problems.BOUND_OPEN()
 
 
 def _time(bound: Counted | None) -> int | None:

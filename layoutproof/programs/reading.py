@@ -24,6 +24,7 @@ from layoutproof.hlotext.lines import events
 from layoutproof.hlotext.module import Header, Instruction
 from layoutproof.hlotext.texts import element_of, logical
 from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET as KERNEL
+from layoutproof.programs import problems
 from layoutproof.programs.record import (
     Collective,
     Copy,
@@ -177,14 +178,14 @@ class Reader:
             self._end()
         elif isinstance(event, Header):
             if self.header.name:
-                raise LayoutError("a second module: a record is of one program", file=self.file, line=event.line)
+                raise LayoutError(problems.SECOND_MODULE(), file=self.file, line=event.line)
             self.header = self.followed.header = event
         elif isinstance(event, ModuleEnd):
             self.whole = event.whole
         elif isinstance(event, LayoutError):
             raise event
         else:
-            problem = "a buffer assignment: a record is made of a module's text"
+            problem = problems.BUFFER_ASSIGNMENT()
             raise LayoutError(problem, file=self.file, line=event.line)
 
     def _instruction(self, of: Instruction) -> None:
@@ -286,7 +287,7 @@ class Reader:
     def record(self, digest: str = "") -> Record:
         """The record, once all events were taken. Raises LayoutError where there was no whole module."""
         if not self.whole or not self.entry:
-            raise LayoutError("no whole module with an ENTRY computation", file=self.file)
+            raise LayoutError(problems.NO_ENTRY(), file=self.file)
         runs = {name: self.executions.of(name) for name in self.computations}
         outer = [found for name, found in self.computations.items() if name not in self.inner and runs[name].times != 0]
         unknown = [words for found in outer for words in found.unknown]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.programs import problems
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -371,9 +372,9 @@ def read_record(data: Any, file: str = "") -> Record:
 
     version = data.get("version") if isinstance(data, Mapping) else None
     if type(version) is not int:
-        raise LayoutError("not the record of a program: it has no version", file=file)
+        raise LayoutError(problems.NO_VERSION(), file=file)
     if version > VERSION:
-        raise LayoutError(f"a record of version {version}; this layoutproof reads up to {VERSION}", file=file)
+        raise LayoutError(problems.VERSION_NEWER(version, VERSION), file=file)
     known = Record.__dataclass_fields__
     given = {key: value for key, value in data.items() if key in known}
     try:
@@ -381,7 +382,7 @@ def read_record(data: Any, file: str = "") -> Record:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise LayoutError(f"not the record of a program: {shorten(where, 60)}: {first['msg']}", file=file) from None
+        raise LayoutError(problems.NO_RECORD(shorten(where, 60), first["msg"]), file=file) from None
 
 
 def json_schema() -> dict[str, object]:

@@ -19,12 +19,15 @@ import numpy as np
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, split_place
+from layoutproof.core.message import extended
 from layoutproof.core.result import Verdict
 from layoutproof.from_hlo.expansions import TRIED
 from layoutproof.from_hlo.kernels import with_those_of
 from layoutproof.from_hlo.programs import CompiledModule, compiled, partitioned
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.ir.program import Array, Program, Variable
+from layoutproof.programs import problems
+from layoutproof.questions import problems as question_problems
 from layoutproof.questions.reduced import work_of
 from layoutproof.values.compare import Comparison, compare
 from layoutproof.values.elementwise import kind_of
@@ -59,7 +62,7 @@ def compared(
     shardings: of a text for several devices those of its `parameters` and `results`, as XLA prints them.
     """
     if len(text) > LARGEST:
-        return unknown(f"the compiled text has {len(text):,} characters, more than the {LARGEST:,} that are compared")
+        return unknown(problems.TEXT_TOO_LONG(len(text), LARGEST))
     try:
         (module,) = read_hlo(text.splitlines(keepends=True))
         made = compiled(module)
@@ -67,7 +70,7 @@ def compared(
         if devices > 1:
             made = partitioned(made, devices, shardings.get("parameters", ()), shardings.get("results", ()))
     except LayoutError as error:
-        return unknown(f"the compiled text is not read as a program: {error.problem}")
+        return unknown(problems.TEXT_NO_PROGRAM(error.problem))
     avals = [v.aval for v in source.invars]
     positions = list(range(len(avals))) if kept is None else list(kept)
     if odd := misfit(made.program, source, positions):
@@ -96,10 +99,10 @@ def misfit(
         ("results", list(ours.out_avals), list(source.out_avals)),
     ):
         if len(mine) != len(theirs):
-            return f"{one} has {len(mine)} {what}, and {other} {len(theirs)}"
+            return problems.COUNTS_DIFFER(one, len(mine), what, other, len(theirs))
         for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             if not isinstance(a, Array) or tuple(a.shape) != tuple(b.shape) or kind_of(a.dtype) != kind_of(b.dtype):
-                return f"{what[:-1]} {k} of {one} is {_said(a)}, and of {other} {_said(b)}"
+                return problems.ONE_DIFFERS(what[:-1], k, one, _said(a), other, _said(b))
     return ""
 
 
@@ -145,11 +148,11 @@ def difference(
     """
     ours, source = sides
     if not any(prod(aval.shape) for aval in source.out_avals):
-        return Comparison(Verdict.UNKNOWN, "no result has an element, so there is nothing to compare"), ""
+        return Comparison(Verdict.UNKNOWN, problems.NO_ELEMENT()), ""
     elements = elements_of((ours, source), inputs)
     if elements > MOST_ELEMENTS:
         why = f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
-        return Comparison(Verdict.UNKNOWN, f"{why}: give smaller ones, which is another compilation"), ""
+        return Comparison(Verdict.UNKNOWN, extended(why, ": give smaller ones, which is another compilation")), ""
 
     def ask(outputs: Sequence[int] | None) -> Comparison:
         # relations believe the shapes that are said
@@ -165,7 +168,7 @@ def difference(
             if never is not None:
                 loop = f"a loop that never ran {LEAST} times"
                 what = loop if never.primitive.name == "while" else "a branch that was never taken"
-                words = f"{side} has {what}, and an input decides it: it was not compared"
+                words = problems.NOT_REACHED(side, what)
                 found = replace(found, verdict=Verdict.UNKNOWN, reason=words, place=str(never.source))
         if found.verdict is Verdict.SAMPLED and prepared.foreign:
             # of a source and what was made of it the compiler writes comparisons as it likes
@@ -213,9 +216,9 @@ def too_large(source: Program) -> str:
     """Why a program is not walked over at its sizes; "" where it is."""
     elements = sum(prod(a.shape) for a in (*(v.aval for v in source.invars), *source.out_avals))
     if elements > MOST_ELEMENTS:
-        return f"arguments and results have {elements:,} elements, more than {MOST_ELEMENTS:,}"
+        return question_problems.ELEMENTS_GIVEN(elements, MOST_ELEMENTS)
     work = work_of(source)
-    return f"a walk takes {work:,} steps, more than {MOST_STEPS:,}" if work > MOST_STEPS else ""
+    return problems.TOO_MANY_STEPS(work, MOST_STEPS) if work > MOST_STEPS else ""
 
 
 def unknown(reason: str) -> dict[str, object]:

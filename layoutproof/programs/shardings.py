@@ -8,7 +8,9 @@ from collections.abc import Mapping
 
 from layoutproof.core.bounds import check_length, check_text
 from layoutproof.core.errors import LayoutError, closest, shorten
+from layoutproof.layouts.sharding import problems as sharding_problems
 from layoutproof.layouts.sharding.jax_text import spec_of
+from layoutproof.programs import problems
 
 LONGEST = 100_000
 """Characters of the partition specs of one argument."""
@@ -33,12 +35,12 @@ def read_mesh(text: str, unsized: bool = False) -> dict[str, int]:
     for part in check_length(text).split(",") if text.strip() else ():
         axis = _AXIS.fullmatch(part)
         if axis is None or (int(axis[2]) == OPEN and not unsized):
-            raise LayoutError(f"a mesh is written data=2,model=4; {shorten(part, 40)!r} is no axis", text=text[:200])
+            raise LayoutError(problems.MESH_FORM(shorten(part, 40)), text=text[:200])
         if axis[1] in found:
-            raise LayoutError(f"the mesh has the axis {axis[1]!r} twice", text=text[:200])
+            raise LayoutError(problems.AXIS_TWICE(axis[1]), text=text[:200])
         found[axis[1]] = int(axis[2])
     if list(found.values()).count(OPEN) > 1:
-        raise LayoutError(f"one axis of a mesh may have the size {OPEN}, and no more", text=text[:200])
+        raise LayoutError(problems.ONE_OPEN_SIZE(OPEN), text=text[:200])
     return found
 
 
@@ -82,13 +84,13 @@ def _spec(text: str, mesh: Mapping[str, int]) -> Spec:
     for axis in used:
         if axis not in mesh:
             have = f"its axes are {', '.join(mesh)}" if mesh else "there is no mesh"
-            raise LayoutError(f"the mesh has no axis {axis!r}; {have}{closest(axis, mesh)}", text=text[:200])
+            raise LayoutError(sharding_problems.NO_AXIS(axis, have, closest(axis, mesh)), text=text[:200])
         if axis in seen:
-            raise LayoutError(f"the axis {axis!r} splits two dimensions", text=text[:200])
+            raise LayoutError(problems.AXIS_SPLITS_TWO(axis), text=text[:200])
         seen.add(axis)
     return found
 
 
 def _wrong(text: str) -> LayoutError:
     example = "P('data', None), or a dict, list or tuple of such"
-    return LayoutError(f"a sharding is written {example}; {shorten(text, 60)!r} is none", text=text[:200])
+    return LayoutError(problems.SHARDING_FORM(example, shorten(text, 60)), text=text[:200])

@@ -14,10 +14,11 @@ from __future__ import annotations
 from layoutproof.core.result import Verdict
 from layoutproof.layouts.sharding.jax_text import PartitionSpecText, parts_of
 from layoutproof.layouts.sharding.model import Mesh
+from layoutproof.programs import problems
 
 MEASURED = ("0.10.", "0.12.")
 """Versions of JAX that were asked, by their beginning."""
-SLOW = "spelled otherwise: nothing is compiled again, and the first call with it dispatches slowly"
+SLOW = problems.SPELLED_SLOWLY()
 
 
 def taken(given: str, wanted: str, jax: str) -> tuple[Verdict, str]:
@@ -33,18 +34,18 @@ def taken(given: str, wanted: str, jax: str) -> tuple[Verdict, str]:
     """
     (one, mesh, types), (two, other, kinds) = parts_of(given), parts_of(wanted)
     if (mesh.names, mesh.tiles) != (other.names, other.tiles):
-        return Verdict.REFUTED, f"another mesh, {_mesh(mesh)} and not {_mesh(other)}: JAX compiles again"
+        return Verdict.REFUTED, problems.OTHER_MESH(_mesh(mesh), _mesh(other))
     if types and kinds and types != kinds:
         said = f"axes that are {', '.join(types)} and not {', '.join(kinds)}"
-        return Verdict.REFUTED, f"another mesh, with {said}: JAX compiles again"
+        return Verdict.REFUTED, problems.OTHER_MESH_TYPES(said)
     if _placed(one, mesh) != _placed(two, mesh):
-        return Verdict.REFUTED, "another placement: JAX compiles again"
+        return Verdict.REFUTED, problems.OTHER_PLACEMENT()
     if _entries(one) == _entries(two):
         return Verdict.PROVED, ""
     if not jax.startswith(MEASURED):
-        return Verdict.UNKNOWN, f"spelled otherwise, and jax {jax or 'of an unknown version'} was not measured"
+        return Verdict.UNKNOWN, problems.NOT_MEASURED(jax or "of an unknown version")
     if "Explicit" in (*types, *kinds) and _entries(one, True) != _entries(two, True):
-        why = "an axis of size 1 is named in one of them, on a mesh with Explicit axes: JAX compiles again"
+        why = problems.EXPLICIT_AXIS()
         return Verdict.REFUTED, why
     return Verdict.PROVED, SLOW
 

@@ -19,6 +19,7 @@ from layoutproof.core.counted import Counted
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import CHIPS, generation
+from layoutproof.programs import problems
 from layoutproof.programs.compile import CPU, LONGEST, Asked, Made, made
 from layoutproof.programs.record import Record
 from layoutproof.programs.shardings import OPEN, read_mesh
@@ -126,22 +127,22 @@ def points(base: Asked, axes: Axes) -> list[SweepPoint]:
             more than MOST points.
     """
     if not axes:
-        raise LayoutError("a sweep needs an axis: --sweep B=8,16")
+        raise LayoutError(problems.NO_AXIS())
     sizes = sizes_of(base, axes)
     for name, values in axes.items():
         if not _AXIS.fullmatch(name):
-            raise LayoutError(f"an axis of a sweep has a name such as B or mesh, not {shorten(name, 40)!r}")
+            raise LayoutError(problems.AXIS_NAME(shorten(name, 40)))
         if not values:
-            raise LayoutError(f"the axis {name} of the sweep has no values")
+            raise LayoutError(problems.AXIS_WITHOUT_VALUES(name))
         twice = next((value for value in values if values.count(value) > 1), None)
         if twice is not None:
-            raise LayoutError(f"the axis {name} of the sweep has {shorten(twice, 40)!r} twice")
+            raise LayoutError(problems.VALUE_TWICE(name, shorten(twice, 40)))
         wrong = next((v for v in values if name in sizes and not re.fullmatch(r"[1-9]\d{0,17}", v)), None)
         if wrong is not None:
-            raise LayoutError(f"{name} is a size of an argument, a whole number; {shorten(wrong, 40)!r} is none")
+            raise LayoutError(problems.SIZE_FORM(name, shorten(wrong, 40)))
     many = prod(map(len, axes.values()))
     if many > MOST:
-        raise LayoutError(f"the sweep has {many:,} points; at most {MOST:,} are compiled")
+        raise LayoutError(problems.TOO_MANY_POINTS(many, MOST))
     return [_point(base, dict(zip(axes, values, strict=True)), sizes) for values in itertools.product(*axes.values())]
 
 
@@ -164,7 +165,7 @@ def read_axis(text: str) -> tuple[str, tuple[str, ...]]:
     """
     name, equals, values = text.partition("=")
     if not equals or not name.strip():
-        raise LayoutError(f"an axis of a sweep is written NAME=VALUE,VALUE, not {shorten(text, 60)!r}")
+        raise LayoutError(problems.AXIS_FORM(shorten(text, 60)))
     whole = ";" in values or name.strip() == "mesh" or _SHARDING.fullmatch(name.strip())
     return name.strip(), tuple(part.strip() for part in values.split(";" if whole else ","))
 
@@ -229,16 +230,16 @@ def _filled(mesh: Mapping[str, int], asked: Asked) -> dict[str, int]:
     if OPEN not in mesh.values():
         return dict(mesh)
     if asked.target == CPU:
-        raise LayoutError("the CPU has no topology, so each axis of its mesh needs a size")
+        raise LayoutError(problems.CPU_MESH_OPEN())
     target = generation(asked.target)
     try:
         chips = prod(map(int, asked.topology.split("x"))) if asked.topology else 1
     except ValueError:
-        raise LayoutError(f"a topology is written 2x2 or 2x2x1, not {shorten(asked.topology, 40)!r}") from None
+        raise LayoutError(problems.TOPOLOGY_FORM(shorten(asked.topology, 40))) from None
     devices = chips * (CHIPS[target].devices if asked.topology else 1)
     others = prod(size for size in mesh.values() if size != OPEN)
     if devices % others:
-        raise LayoutError(f"{others} do not divide the {devices} devices of {asked.topology or 'one chip'}")
+        raise LayoutError(problems.DEVICES_NOT_DIVIDED(others, devices, asked.topology or "one chip"))
     return {axis: devices // others if size == OPEN else size for axis, size in mesh.items()}
 
 
@@ -292,7 +293,7 @@ def row_of(at: Mapping[str, str], one: Made) -> SweepRow:
             outcome = WRONG
         elif problem is not None and problem.verdict is Verdict.REFUTED:
             outcome = NO_ROOM if _NO_ROOM.search(reason) else REFUSED
-        return SweepRow(at, outcome, reason or "nothing is said of it", one.asked.target, cpu=one.cpu, command=command)
+        return SweepRow(at, outcome, reason or problems.NOTHING_SAID(), one.asked.target, cpu=one.cpu, command=command)
     bound, binds = bound_of(record)
     return SweepRow(
         at, COMPILED, "", record.made.target, record.made.compiler, record.devices, record.memory.taken,
@@ -310,7 +311,7 @@ def sent_of(record: Record) -> dict[str, Counted]:
     found: dict[str, Counted] = {}
     for each in record.collectives:
         over = "?" if each.axes is None else "+".join(each.axes)
-        why = f"{each.place}: its bytes are unknown"
+        why = problems.BYTES_UNKNOWN(each.place)
         one = (
             Counted(0, None, why) if each.bytes is None else each.often.counted(each.bytes, "a part stands in a branch")
         )
@@ -318,7 +319,7 @@ def sent_of(record: Record) -> dict[str, Counted]:
             found[over or "no axis"] = found.get(over or "no axis", Counted()) + one
     for kernel in record.kernels:
         if kernel.communicates:
-            found["?"] = found.get("?", Counted()) + Counted(0, None, f"{kernel.place}: it talks to devices itself")
+            found["?"] = found.get("?", Counted()) + Counted(0, None, problems.TALKS_ITSELF(kernel.place))
     return found
 
 

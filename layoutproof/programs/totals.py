@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from layoutproof.core.counted import Counted
 from layoutproof.ir.work import ProgramCount
+from layoutproof.programs import problems
 from layoutproof.programs.record import ProgramWork, Record, WorkPlace
 
 MOST_PLACES = 50
@@ -30,7 +31,7 @@ def with_totals(record: Record, places: Sequence[WorkPlace], uncounted: Sequence
     for place in places:
         for kind, flops in place.products.items():
             products[kind] = products.get(kind, Counted()) + place.often.counted(flops, _BRANCH)
-    unsaid = [*uncounted, *(f"{each.place}: the work of a custom call of {each.target} is not counted"
+    unsaid = [*uncounted, *(problems.CUSTOM_CALL_NOT_COUNTED(each.place, each.target)
                             for each in record.customs if each.target not in _NO_WORK)]  # fmt: skip
     ordered = sorted(places, key=lambda each: -(each.flops or each.bytes / 2**10) * (each.often.times or 1))
     plain = ProgramWork(
@@ -48,10 +49,10 @@ def with_kernels(record: Record) -> Record:
     found, unsaid = ProgramCount(work.products, work.flops, work.transcendentals), []
     for each in record.kernels:
         if each.flops is None or each.transcendentals is None:
-            unsaid.append(f"{each.place}: the work of kernel {each.name} is not counted: its source is not at hand")
+            unsaid.append(problems.KERNEL_NOT_COUNTED(each.place, each.name))
             continue
         one = ProgramCount(each.products, each.flops, each.transcendentals).often(each.often.times, each.often.why)
-        found += one.either(ProgramCount(), f"{each.place} stands in a branch") if each.often.sometimes else one
+        found += one.either(ProgramCount(), problems.PART_IN_BRANCH(each.place)) if each.often.sometimes else one
     more = replace(
         work, products=found.products, flops=found.flops, transcendentals=found.transcendentals,
         uncounted=tuple([*work.uncounted, *unsaid][:MOST_UNCOUNTED]),

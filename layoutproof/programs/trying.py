@@ -29,7 +29,7 @@ from layoutproof.pallas.from_jax.rewrites import (
     of_program,
     with_rewrite,
 )
-from layoutproof.programs import compiling
+from layoutproof.programs import compiling, problems
 
 if TYPE_CHECKING:
     from jax import Array, ShapeDtypeStruct
@@ -107,7 +107,7 @@ def _rewritten(
     if number < 0:
         return program, [each.as_dict() for each in found], moved_by(jaxpr.jaxpr), ""
     if number >= len(found):
-        raise LayoutError(f"the program has no rewrite {number}")
+        raise LayoutError(problems.NO_REWRITE(number))
     rewrite = found[number]
     function = with_rewrite(jaxpr.jaxpr, jaxpr.consts, rewrite)
     own = with_rewrite(jaxpr.jaxpr, jaxpr.consts, None)
@@ -204,9 +204,7 @@ def _of_dump(text: str, mesh: Mesh) -> _TriedProgram:
             main = _main(ir.Module.parse(portable))
             ins, outs = (list(map(_aval, side)) for side in (main.type.inputs, main.type.results))
     except Exception as error:
-        raise LayoutError(
-            f"jaxlib makes no program of this text: {shorten(' '.join(str(error).split()), 200)}"
-        ) from None
+        raise LayoutError(problems.NO_PROGRAM_OF_TEXT(shorten(" ".join(str(error).split()), 200))) from None
     function = _inlined(portable, outs)
     one = jax.sharding.SingleDeviceSharding(mesh.devices.flat[0])
     arrays = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=one) for aval in ins]
@@ -273,7 +271,7 @@ def _aval(kind: Type) -> ShapedArray:
     for dtype in _DTYPES:
         if mlir.dtype_to_ir_type(jax.numpy.dtype(dtype)) == tensor.element_type:
             return jax.core.ShapedArray(tuple(tensor.shape), jax.numpy.dtype(dtype))
-    raise LayoutError(f"no array of JAX: {kind}")
+    raise LayoutError(problems.NO_ARRAY(kind))
 
 
 _DTYPES = (
@@ -289,7 +287,7 @@ def _by_array(change: JsonObject, kept: Sequence[int] | None) -> JsonObject:
         if kept is None:
             return number
         if number >= len(kept):
-            raise LayoutError(f"the program has no parameter {number}")
+            raise LayoutError(problems.NO_PARAMETER(number))
         return kept[number]
 
     found: dict[str, Any] = {

@@ -17,13 +17,14 @@ from layoutproof.from_hlo.shapes import dtype_of
 from layoutproof.ir.program import Array, Dimension, Equation, Grid, Program, Variable, Window, primitive
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.pallas.records import KernelRecord
+from layoutproof.programs import problems
+from layoutproof.programs.differing import elements_differ
 from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import difference, misfit
 from layoutproof.questions.reduced import work_of
 from layoutproof.values.pair import Input
 from layoutproof.values.parting import parting
 from layoutproof.values.walk import Prepared
-from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _computed(old: KernelRecord, new: KernelRecord) -> Computed:
         return Computed("unknown", odd)
     work = max(map(work_of, (ours, before)))
     if work > MOST_STEPS:
-        return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_STEPS:,}")
+        return Computed("unknown", problems.TOO_MANY_STEPS(work, MOST_STEPS))
     found, _ = difference((ours, before), inputs, Prepared(foreign=True), NAMES)
     if found.verdict is Verdict.SAMPLED:
         return Computed("same", "", found.points, "points", notes=found.drawn)
@@ -53,10 +54,8 @@ def _computed(old: KernelRecord, new: KernelRecord) -> Computed:
     here, there = parting((ours, before), inputs, witness.output)
     outputs = [o.name for o in _kernel(new, NAMES[0]).operands if o.role == "out"]
     name = outputs[witness.output]
-    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
     return Computed(
-        "other", f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
-        f"{witness.different:,} of {witness.of:,} elements differ",
+        "other", elements_differ(name, witness, witness.index),
         found.points, "float64", name, here, there, notes=found.drawn, digest=new.body, digest_before=old.body,
         figures={"different": witness.different, "elements": witness.of},
     )  # fmt: skip
@@ -66,7 +65,7 @@ def _kernel(record: KernelRecord, name: str) -> Kernel:
     """The kernel of a record. LayoutError where there is none, or one that says more than a walk knows."""
     of = record.call
     if not isinstance(of, Kernel):
-        raise LayoutError(f"{name} has a call that is not modelled: {of.reason}")
+        raise LayoutError(problems.CALL_NOT_MODELLED(name, of.reason))
     for odd, what in (
         (of.pipeline != "pallas_call", "is of a pipeline in a body, whose arrays are the body's"),
         (bool(of.axes), "is of a kernel on a mesh of devices"),

@@ -20,6 +20,8 @@ from layoutproof.from_hlo.programs import CompiledModule, compiled, side_by_side
 from layoutproof.hlotext.lines import read_hlo
 from layoutproof.hlotext.module import Instruction, Module
 from layoutproof.ir.program import Program
+from layoutproof.programs import problems
+from layoutproof.programs.differing import elements_differ
 from layoutproof.programs.functions import Computed, attempted
 from layoutproof.programs.same_source import LARGEST, difference, misfit
 from layoutproof.questions.reduced import equations_in, work_of
@@ -30,7 +32,6 @@ from layoutproof.values.pair import Input
 from layoutproof.values.parting import ComputedEquation, parted
 from layoutproof.values.readings import both_ways, told
 from layoutproof.values.walk import Prepared
-from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 _ROUNDED = frozenset(("add", "sub", "mul", "div", "reduce_sum", "reduce_prod", "dot_general", "conv_general_dilated"))
@@ -49,12 +50,12 @@ def computed(old: str, new: str) -> Computed:
 def _computed(old: str, new: str) -> Computed:
     for name, text in zip(NAMES, (new, old), strict=True):
         if len(text) > LARGEST:
-            return Computed("unknown", f"{name} has {len(text):,} characters, more than the {LARGEST:,} that are read")
+            return Computed("unknown", problems.TEXT_OF_SIDE_TOO_LONG(name, len(text), LARGEST))
     read = [_read(text, name) for name, text in zip(NAMES, (new, old), strict=True)]
     modules, sides = (read[0][0], read[1][0]), (read[0][1], read[1][1])
     many, before = (module.header.devices for module in modules)
     if many != before:
-        return Computed("unknown", f"it is a program of {_devices(many)} now, and was one of {_devices(before)}")
+        return Computed("unknown", problems.DEVICES_DIFFER(_devices(many), _devices(before)))
     positions = range(len(sides[1].program.invars))
     if odd := misfit(sides[0].program, sides[1].program, positions, NAMES) or _other_integers(*sides):
         return Computed("unknown", odd)
@@ -93,8 +94,7 @@ def _on_devices(modules: tuple[Module, Module], sides: tuple[CompiledModule, Com
         return alike if alike.state == "other" else found
     what = "there is no difference" if alike.state == "same" else f"it is not known ({alike.reason})"
     return Computed(
-        "unknown", f"where all devices hold the same of each parameter {what}, and where they do not {found.reason}: "
-        "the texts do not say what each holds", notes=found.notes,
+        "unknown", problems.SAME_WHERE_ALL_HOLD_IT(what, found.reason), notes=found.notes,
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _asked(modules: tuple[Module, Module], sides: tuple[CompiledModule, Compiled
     program, was = ours.program, before.program
     work = max(map(work_of, (program, was)))
     if work > MOST_STEPS:
-        return Computed("unknown", f"a walk takes {work:,} steps, more than {MOST_STEPS:,}")
+        return Computed("unknown", problems.TOO_MANY_STEPS(work, MOST_STEPS))
     inputs = inputs_of(program)
     read = both_ways(program, was)
     found, results = difference((program, was), inputs, Prepared(readings=read, foreign=True), NAMES)
@@ -165,14 +165,14 @@ def _read(text: str, name: str) -> tuple[Module, CompiledModule]:
         for each in computation.instructions:
             # a kernel has its effects in its own module
             if each.opcode in _DOES or (_has_effects(each) and f'"{TARGET}"' not in each.attributes):
-                raise LayoutError(f"{name} does more than give results: {each.name} is {each.opcode}")
+                raise LayoutError(problems.MORE_THAN_RESULTS(name, each.name, each.opcode))
     try:
         made = compiled(module, name, of_text=True)
     except LayoutError as error:
         at = f", line {error.line}" if error.line else ""
-        raise LayoutError(f"{name} is not read as a program{at}: {error.problem}") from None
+        raise LayoutError(problems.SIDE_NO_PROGRAM(name, at, error.problem)) from None
     if made.unread and any(_has_effects(each) for c in module.computations for each in c.instructions):
-        raise LayoutError(f"{name} does more than give results, in a kernel that is not read: {made.unread[0]}")
+        raise LayoutError(problems.MORE_IN_KERNEL(name, made.unread[0]))
     return module, made
 
 
@@ -184,7 +184,7 @@ def _other_integers(ours: CompiledModule, before: CompiledModule) -> str:
     """Why integers of both are not drawn alike; "" where they are."""
     for k, (a, b) in enumerate(zip(ours.program.invars, before.program.invars, strict=True)):
         if kind_of(a.aval.dtype) == "i" and a.aval.dtype != b.aval.dtype:
-            return f"parameter {k} is {a.aval.dtype} now, and was {b.aval.dtype}"
+            return problems.TYPE_CHANGED(k, a.aval.dtype, b.aval.dtype)
     return ""
 
 
@@ -231,11 +231,9 @@ def _other(
     index = witness.index
     if sides[0].devices > 1:
         name, index = f"{name} of device {index[0]}", index[1:]
-    at = f"[{', '.join(map(str, index))}]" if index else ""
     return replace(
         said, output=name, place=words[0], before=words[1], line=lines[0],
-        reason=f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
-        f"{witness.different:,} of {witness.of:,} elements differ",
+        reason=elements_differ(name, witness, index),
         figures={"different": witness.different, "elements": witness.of},
     )  # fmt: skip
 

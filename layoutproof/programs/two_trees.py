@@ -24,7 +24,8 @@ from layoutproof.core.files import repository_of
 from layoutproof.core.result import Verdict
 from layoutproof.ir.codec import digest
 from layoutproof.pallas.from_jax.adapter import need_jax
-from layoutproof.programs import compiling
+from layoutproof.programs import compiling, problems
+from layoutproof.programs.differing import elements_differ
 from layoutproof.programs.pairing import Pairing, paired
 from layoutproof.questions.reduced import equations_in, work_of
 from layoutproof.questions.same import MOST_ELEMENTS, answered
@@ -36,7 +37,6 @@ from layoutproof.values.elementwise import kind_of
 from layoutproof.values.pair import Input, elements_of
 from layoutproof.values.parting import parting
 from layoutproof.values.refusals import NotModelled
-from layoutproof.values.witness import number
 from layoutproof.values.work import MOST_STEPS
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def answer(request: JsonObject, tell: Tell) -> JsonObject:
         return _kept(request["of"], request["points"], tell)
     meshes = [request[name]["mesh"] for name in ("new", "old")]
     if meshes[0] != meshes[1]:
-        return {"state": "unknown", "reason": f"its mesh is {meshes[0]}, and was {meshes[1]}: it is another program's"}
+        return {"state": "unknown", "reason": problems.MESH_CHANGED(meshes[0], meshes[1])}
     target = request["new"]["target"]
     with contextlib.ExitStack() as stack:
         mesh = compiling._mesh({**request["new"], "target": compiling.CPU, "topology": ""})
@@ -154,14 +154,14 @@ def _kept(request: JsonObject, points: int, tell: Tell) -> JsonObject:
         # traced twice: a function that depends on more than its arguments has no values to keep
         pair = traced_plan(Plan(("it", "it"), (side.call, side.call), side.arrays, points=points, target=target))
     program, again = pair.programs
-    why = "traced twice, it is two programs" if digest(program) != digest(again) else _too_much(pair)
+    why = problems.TRACED_TWICE() if digest(program) != digest(again) else _too_much(pair)
     if why:
         return {"reason": why}
     tell("values")
     try:
         found = values_of(program, pair.arrays, points)
     except (NotModelled, MemoryError) as error:
-        return {"reason": str(error) or "memory ran out"}
+        return {"reason": str(error) or problems.MEMORY_RAN_OUT()}
     arrays = [[name, list(shape), dtype] for name, (shape, dtype) in _said(side.arrays)]
     outputs = [[name, list(shape), kind] for name, (shape, kind) in side.outputs]
     return {"jax": jax.__version__, "evaluator": evaluator(), "arrays": arrays, "outputs": outputs, **asdict(found)}
@@ -174,8 +174,8 @@ def _too_large(pair: TracedPair) -> bool:
 def _too_much(pair: TracedPair) -> str:
     """Why no values of a program are kept, before it is walked over; "" for no reason. pair: it, traced twice."""
     if any(equation.primitive.name == "pallas_call" for equation in equations_in(pair.programs[0])):
-        return "it has Pallas kernels, whose values rest on what is asked of their places too"
-    return "it is too large to walk over" if _too_large(pair) else ""
+        return problems.HAS_KERNELS()
+    return problems.TOO_LARGE_TO_WALK() if _too_large(pair) else ""
 
 
 def _said(arrays: Sequence[Input]) -> list[tuple[str, Any]]:
@@ -200,7 +200,7 @@ def _side(request: JsonObject, target: str, stack: contextlib.ExitStack) -> Side
     from layoutproof.pallas.from_jax.user import device
 
     if request["exported"]:
-        raise Unsupported("a file of jax.export holds a program in a form that is not read here")
+        raise Unsupported(problems.EXPORT_FORM())
     flat, keys = need_jax().tree_util.tree_flatten_with_path, need_jax().tree_util.keystr
     tree = Tree(request["folder"], request["paths"])
     with tree.here():
@@ -268,7 +268,6 @@ def _told(same: Same, plan: Plan, pair: TracedPair, pairing: Pairing, new: Side,
         return said
     witness = found.witness
     name = new.outputs[pairing.outputs[witness.output][0]][0]
-    at = f"[{', '.join(map(str, witness.index))}]" if witness.index else ""
     if same.reduced:
         smaller = {n: shape for n, _, shape in same.reduced}
         pair = traced_plan(plan.at([smaller.get(i.name, i.shape) for i in plan.arrays]))
@@ -277,8 +276,7 @@ def _told(same: Same, plan: Plan, pair: TracedPair, pairing: Pairing, new: Side,
     return said | {
         "state": "other", "output": name, "place": new.tree.without(begins or here or said["place"]),
         "before": old.tree.without(there),
-        "reason": f"{name}{at} is {number(witness.ours)}, and was {number(witness.theirs)}; "
-        f"{witness.different:,} of {witness.of:,} elements differ",
+        "reason": elements_differ(name, witness, witness.index),
     }  # fmt: skip
 
 

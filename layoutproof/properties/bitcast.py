@@ -25,9 +25,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 
+from layoutproof.core import problems
 from layoutproof.core.claim import At, Claim, Differ, SizeCondition
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.index_map import Index, IndexMap, Memory
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import after, common_unit, comparable, reshape, transposed
 from layoutproof.core.result import Point, plain
@@ -35,6 +37,19 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 2
+
+MOVES = Template("properties.bitcast_moves", "{element} becomes {target} and moves from {old} to {new}")
+NO_MEMORY = Template("properties.bitcast_no_memory", "bitcast is about bytes; a map without a memory has none")
+NO_SPLIT = Template(
+    "properties.bitcast_no_split", "elements of {bits} bits do not split into elements of {narrow} bits"
+)
+PERMUTATION_FORM = Template(
+    "properties.bitcast_permutation_form", "permutation is a list of dimension numbers such as [1, 0], not {found}"
+)
+SHAPE = Template(
+    "properties.bitcast_shape", "the transpose of [{before}] by {permutation} has shape [{transposed}], not [{result}]"
+)
+WIDTH_CHANGES = Template("properties.bitcast_width_changes", "a transpose does not change the element width")
 
 
 def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None = None) -> tuple[Claim, ...]:
@@ -52,20 +67,17 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
         LayoutError: A map has no memory, or the permutation does not fit.
     """
     if before.memory is None or result.memory is None:
-        raise LayoutError("bitcast is about bytes; a map without a memory has none")
+        raise LayoutError(NO_MEMORY())
     narrow_before, narrow_result = _pieces(before, result), _pieces(result, before)
     domain = narrow_before.domain
     if permutation is not None:
         permutation = _listed(permutation)
         if narrow_before is not before or narrow_result is not result:
-            raise LayoutError("a transpose does not change the element width")
+            raise LayoutError(WIDTH_CHANGES())
         extents = tuple(before.domain.extents[p] for p in permutation if 0 <= p < len(domain.extents))
         reindex = transposed(before, permutation)
         if extents != result.domain.extents:
-            raise LayoutError(
-                f"the transpose of [{_show(before)}] by {tuple(permutation)} has shape "
-                f"[{', '.join(map(str, extents))}], not [{_show(result)}]"
-            )
+            raise LayoutError(SHAPE(_show(before), tuple(permutation), ", ".join(map(str, extents)), _show(result)))
     else:
         reindex = reshape(domain.extents, narrow_result.domain.extents)
     moved = after(reindex, narrow_result, domain)
@@ -74,13 +86,13 @@ def claims(before: IndexMap, result: IndexMap, permutation: Sequence[int] | None
     def explain(at: Point, on: Numbers) -> str:
         target = reindex(at["element"], on)
         places = [_bit(m, index, on) for m, index in ((narrow_before, at["element"]), (narrow_result, target))]
-        return f"{at['element']} becomes {target} and moves from {places[0]} to {places[1]}"
+        return MOVES(at["element"], target, places[0], places[1])
 
     allotted = [m.memory.bytes() for m in (before, result) if m.memory]
 
     def explain_bytes(at: Point, on: Numbers) -> str:
         first, second = (on.size(b) for b in allotted)
-        return f"{first} bytes are allotted before and {second} after"
+        return problems.ALLOTTED(first, second)
 
     grown = SizeCondition(Term("!=", size_term(allotted[0]), size_term(allotted[1])))
     numbers = {"bytes": tuple(b for b in allotted if isinstance(b, int))}
@@ -111,7 +123,7 @@ def _listed(permutation: object) -> tuple[int, ...]:
         return tuple([operator.index(p) for p in permutation])  # type: ignore[attr-defined]
     except TypeError:
         shown = shorten(repr(permutation), 60)
-        raise LayoutError(f"permutation is a list of dimension numbers such as [1, 0], not {shown}") from None
+        raise LayoutError(PERMUTATION_FORM(shown)) from None
 
 
 def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
@@ -124,7 +136,7 @@ def _pieces(m: IndexMap, other: IndexMap) -> IndexMap:
         return m
     count, over = divmod(memory.bits, narrow.bits)
     if over:
-        raise LayoutError(f"elements of {memory.bits} bits do not split into elements of {narrow.bits} bits")
+        raise LayoutError(NO_SPLIT(memory.bits, narrow.bits))
     place = m.place
 
     def split(index: Index, replica: Index, on: Numbers) -> Index:

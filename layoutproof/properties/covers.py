@@ -22,11 +22,16 @@ from layoutproof.core.claim import Claim, SizeCondition, Uncovered
 from layoutproof.core.counting import Count
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 1
+
+HOLE = Template("properties.covers_hole", "no element is placed at {place}")
+NO_RANGE = Template("properties.covers_no_range", "this map states no range to cover; give one: '... in [32, 4]'")
+TAIL = Template("properties.covers_tail", "offsets {first}..{last} are alignment at the tail and hold no element")
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
@@ -42,10 +47,10 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
         LayoutError: The map states no range.
     """
     if not m.range.extents and m.memory is None:
-        raise LayoutError("this map states no range to cover; give one: '... in [32, 4]'")
+        raise LayoutError(NO_RANGE())
 
     def explain(at: Point, on: Numbers) -> str:
-        return f"no element is placed at {at['place']}"
+        return HOLE(at["place"])
 
     reached = Claim({"place": m.range}, Uncovered(m, "place"), explain)
     if m.memory is None or m.memory.allotted == m.range.count():
@@ -54,7 +59,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
     def explain_tail(at: Point, on: Numbers) -> str:
         box, all_ = on.size(m.range.count()), on.size(m.memory.allotted)  # type: ignore[union-attr]
-        return f"offsets {box}..{all_ - 1} are alignment at the tail and hold no element"
+        return TAIL(box, all_ - 1)
 
     return (reached, Claim({}, SizeCondition(Term("<", places, allotted)), explain_tail))
 

@@ -28,12 +28,22 @@ from typing import Any
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import product
 from layoutproof.core.term import Term, size_term
 
 LAYOUTS = 1
+
+NO_SHARDS = Template(
+    "properties.even_no_shards",
+    "even is about sharded arrays, e.g. 'f32[64,128] sharded {{devices=[2,2]<=[4]}}'; this map is not cut into shards",
+)
+TILE = Template(
+    "properties.even_tile",
+    "dimension {dimension} of extent {extent} over {tiles} tiles: tile {tile} holds {held} of {most}{last}",
+)
 MOST_NAMED = 64
 """Devices up to which figures name each one."""
 
@@ -95,7 +105,7 @@ def _divides(dimension: int, extent: Any, tiles: int, shard: Any) -> Claim:
         d, c = on.size(extent), on.size(shard)
         blocks = [max(0, min((t + 1) * c, d) - t * c) for t in (d // c, tiles - 1)]
         last = f", and the last tile {blocks[1]}" if d // c != tiles - 1 else ""
-        return f"dimension {dimension} of extent {d} over {tiles} tiles: tile {d // c} holds {blocks[0]} of {c}{last}"
+        return TILE(dimension, d, tiles, d // c, blocks[0], c, last)
 
     constant = type(extent) is int and type(shard) is int and shard > 0
     witness: Point = {"dimension": (dimension,), "tile": (extent // shard,)} if constant else {}
@@ -106,10 +116,7 @@ def _shards(m: IndexMap) -> Any:
     """How the array is cut, as the map's `place` knows it."""
     shards = getattr(m.place, "shards", None)
     if shards is None:
-        raise LayoutError(
-            "even is about sharded arrays, e.g. 'f32[64,128] sharded {devices=[2,2]<=[4]}'; this map is not cut into "
-            "shards"
-        )
+        raise LayoutError(NO_SHARDS())
     return shards
 
 

@@ -21,10 +21,18 @@ from __future__ import annotations
 from layoutproof.core.claim import At, Claim, Outside
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 
 LAYOUTS = 1
+
+NO_MEMORY = Template(
+    "properties.fits_int32_no_memory", "fits_int{bits} is about memory offsets; this map has no memory"
+)
+OFFSET = Template(
+    "properties.fits_int32_offset", "{element} is at offset {offset}, and a signed {bits}-bit integer ends at {end}"
+)
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
@@ -57,12 +65,12 @@ def figures(m: IndexMap) -> dict[str, object]:
 def claims_of_width(m: IndexMap, bits: int) -> tuple[Claim, ...]:
     """`claims` for signed integers of `bits` bits."""
     if m.memory is None:
-        raise LayoutError(f"fits_int{bits} is about memory offsets; this map has no memory")
+        raise LayoutError(NO_MEMORY(bits))
     flat = m.flat()
 
     def explain(at: Point, on: Numbers) -> str:
         (offset,) = flat.place(at["element"], at.get("replica", ()), on)
-        return f"{at['element']} is at offset {offset}, and a signed {bits}-bit integer ends at {2 ** (bits - 1) - 1}"
+        return OFFSET(at["element"], offset, bits, 2 ** (bits - 1) - 1)
 
     points = {"element": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})
     place = At(flat, "element", "replica" if m.replicas.extents else "")

@@ -24,11 +24,34 @@ from collections.abc import Mapping
 from layoutproof.core.claim import At, Claim, Outside
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, unnamed
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent
 
 LAYOUTS = 1
+
+EXTENT_FORM = Template(
+    "properties.in_bounds_extent_form", "the extent of axis {axis} is a whole number of at least 1, not {found!r}"
+)
+NO_RANGE = Template(
+    "properties.in_bounds_no_range", "this map states no range, so nothing is out of bounds; give one: '... in [32, 4]'"
+)
+OUTSIDE = Template("properties.in_bounds_outside", "{element} is placed outside")
+PLACED = Template("properties.in_bounds_placed", "{element} is placed at {axis} = {entry}, outside 0..{last}")
+TARGET_NAME = Template(
+    "properties.in_bounds_target_name", "within is a mapping of axes to extents here, not the target name {found!r}"
+)
+UNKNOWN_AXIS = Template("properties.in_bounds_unknown_axis", "the layout has no axis {axis!r}; {have}")
+VACUOUS = Template(
+    "properties.in_bounds_vacuous",
+    "vacuous: nothing bounds the axes; the layout reaches {reach}. Say how far they go: --within "
+    "with a target (cuda) or '{{{axis}: 32}}', or end the layout with within (32@{axis})",
+)
+WITHIN_FORM = Template(
+    "properties.in_bounds_within_form",
+    "within is a mapping of axes to extents, e.g. {{lane: 32}}, or a target, not {found!r}",
+)
 
 
 def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[Claim, ...]:
@@ -45,7 +68,7 @@ def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[
         LayoutError: The map states no range.
     """
     if not m.range.extents and m.memory is None:
-        raise LayoutError("this map states no range, so nothing is out of bounds; give one: '... in [32, 4]'")
+        raise LayoutError(NO_RANGE())
     points = {"element": m.domain} | ({"replica": m.replicas} if m.replicas.extents else {})
     extents = None if within is None else _extents(m, within)
     shown = m.range.extents if extents is None else extents
@@ -55,8 +78,8 @@ def claims(m: IndexMap, within: Mapping[str, int] | str | None = None) -> tuple[
         which = f"{at['element']}, replica {at['replica']}," if "replica" in at else f"{at['element']}"
         for axis, extent, entry in zip(m.range.names, shown, place, strict=True):
             if not 0 <= entry < on.size(extent):
-                return f"{which} is placed at {axis} = {entry}, outside 0..{on.size(extent) - 1}"
-        return f"{which} is placed outside"
+                return PLACED(which, axis, entry, on.size(extent) - 1)
+        return OUTSIDE(which)
 
     replica = "replica" if m.replicas.extents else ""
     plain = unnamed(m) if extents is None else None
@@ -78,21 +101,18 @@ def vacuous(m: IndexMap, within: Mapping[str, int] | str | None = None) -> str:
     if not axes or set(axes) - set(m.unbounded) or within:
         return ""
     reach = ", ".join(f"{axis} 0..{extent - 1}" for axis, extent in zip(axes, m.range.extents, strict=True))
-    return (
-        f"vacuous: nothing bounds the axes; the layout reaches {reach}. Say how far they go: --within with a target "
-        f"(cuda) or '{{{axes[0]}: 32}}', or end the layout with within (32@{axes[0]})"
-    )
+    return VACUOUS(reach, axes[0])
 
 
 def _extents(m: IndexMap, within: Mapping[str, int] | str) -> tuple[Extent, ...]:
     if isinstance(within, str):
-        raise LayoutError(f"within is a mapping of axes to extents here, not the target name {within!r}")
+        raise LayoutError(TARGET_NAME(within))
     if not isinstance(within, Mapping):
-        raise LayoutError(f"within is a mapping of axes to extents, e.g. {{lane: 32}}, or a target, not {within!r}")
+        raise LayoutError(WITHIN_FORM(within))
     for axis, extent in within.items():
         if axis not in m.range.names:
             have = f"it has {', '.join(m.range.names)}" if m.range.names else "its axes have no names"
-            raise LayoutError(f"the layout has no axis {axis!r}; {have}")
+            raise LayoutError(UNKNOWN_AXIS(axis, have))
         if type(extent) is not int or extent < 1:
-            raise LayoutError(f"the extent of axis {axis} is a whole number of at least 1, not {extent!r}")
+            raise LayoutError(EXTENT_FORM(axis, extent))
     return tuple([within.get(name, extent) for name, extent in zip(m.range.names, m.range.extents, strict=True)])

@@ -19,10 +19,13 @@ from __future__ import annotations
 from layoutproof.core.axes import named
 from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.index_map import IndexMap, unnamed
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 
 LAYOUTS = 1
+
+BOTH = Template("properties.injective_both", "{elements} are both stored at {place}")
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
@@ -43,7 +46,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
     def explain(at: Point, on: Numbers) -> str:
         place = named(m, at["first"], at.get("first_replica", ()), on)
         both = [f"{at[name]}{_replica(at, name)}" for name in ("first", "second")]
-        return f"{' and '.join(both)} are both stored at {place}"
+        return BOTH(" and ".join(both), place)
 
     same = Equal(At(m, "first", replicas[0]), At(m, "second", replicas[1]))
     plain = unnamed(m)

@@ -26,12 +26,20 @@ from layoutproof.core.axes import onto
 from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, unnamed
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.size import Extent, ceil_div
 from layoutproof.properties import in_bounds, injective
 
 LAYOUTS = 1
+
+BOTH = Template("properties.owned_both", "replicas {first} and {second} of {element} are both on device {device}")
+NO_DEVICE = Template(
+    "properties.owned_no_device",
+    "owned is about sharded arrays, e.g. 'f32[64,128] sharded {{devices=[2,2]<=[4]}}'; this map has "
+    "no axis named device but {axes}",
+)
 MOST_NAMED = 64
 """Devices up to which figures name each one."""
 
@@ -55,9 +63,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
     def explain(at: Point, on: Numbers) -> str:
         (number,) = device.place(at["element"], at["first_replica"], on)
-        return (
-            f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both on device {number}"
-        )
+        return BOTH(at["first_replica"], at["second_replica"], at["element"], number)
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
     same = Equal(At(device, "element", "first_replica"), At(device, "element", "second_replica"))
@@ -96,8 +102,5 @@ def figures(m: IndexMap) -> dict[str, object]:
 def device_of(m: IndexMap) -> IndexMap:
     """The map to the device alone. LayoutError when the map does not speak of devices."""
     if "device" not in m.range.names:
-        raise LayoutError(
-            "owned is about sharded arrays, e.g. 'f32[64,128] sharded {devices=[2,2]<=[4]}'; this map has no axis "
-            f"named device but {', '.join(m.range.names) or 'none'}"
-        )
+        raise LayoutError(NO_DEVICE(", ".join(m.range.names) or "none"))
     return onto(m, ("device",))

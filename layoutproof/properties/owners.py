@@ -33,12 +33,23 @@ from layoutproof.core.claim import And, At, Claim, Equal, LexLess, SizeCondition
 from layoutproof.core.counting import Count, Tally
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.core.term import Term, size_term
 from layoutproof.properties import injective
 
 LAYOUTS = 1
+
+AXIS_TWICE = Template(
+    "properties.owners_axis_twice", "owner names the axis {axis!r} twice; each axis numbers an owner once"
+)
+BOTH = Template("properties.owners_both", "replicas {first} and {second} of {element} are both on {where}")
+NOTHING_PLACED = Template("properties.owners_nothing_placed", "nothing is placed at {where}")
+NO_AXES = Template(
+    "properties.owners_no_axes", "say which axes number an owner, e.g. owner: [gpuid]{found}; the axes here are {have}"
+)
+UNEQUAL = Template("properties.owners_unequal", "one owner holds {fewest} elements and another {most}")
 
 
 def claims(
@@ -66,7 +77,7 @@ def claims(
 
         def explain(at: Point, on: Numbers) -> str:
             where = ", ".join(f"{axis} {entry}" for axis, entry in zip(m.range.names, at["place"], strict=True))
-            return f"nothing is placed at {where}"
+            return NOTHING_PLACED(where)
 
         found.append(Claim({"place": m.range}, Uncovered(m, "place"), explain))
     return tuple(found)
@@ -112,9 +123,9 @@ def split(m: IndexMap, owner: Sequence[str] | None) -> tuple[IndexMap, IndexMap]
     if not owner or isinstance(owner, str) or not isinstance(owner, Sequence):
         have = ", ".join(m.range.names) or "no names"
         got = f", not {owner!r}" if owner else ""
-        raise LayoutError(f"say which axes number an owner, e.g. owner: [gpuid]{got}; the axes here are {have}")
+        raise LayoutError(NO_AXES(got, have))
     if twice := [name for name in owner if list(owner).count(name) > 1]:
-        raise LayoutError(f"owner names the axis {twice[0]!r} twice; each axis numbers an owner once")
+        raise LayoutError(AXIS_TWICE(twice[0]))
     owners = onto(m, tuple(owner))
     return owners, onto(m, tuple([name for name in m.range.names if name not in owner]))
 
@@ -122,7 +133,7 @@ def split(m: IndexMap, owner: Sequence[str] | None) -> tuple[IndexMap, IndexMap]
 def _replicas_apart(m: IndexMap, owners: IndexMap) -> Claim:
     def explain(at: Point, on: Numbers) -> str:
         where = named(owners, at["element"], at["first_replica"], on)
-        return f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both on {where}"
+        return BOTH(at["first_replica"], at["second_replica"], at["element"], where)
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
     same = Equal(At(owners, "element", "first_replica"), At(owners, "element", "second_replica"))
@@ -131,7 +142,7 @@ def _replicas_apart(m: IndexMap, owners: IndexMap) -> Claim:
 
 def _even(tally: Tally) -> Claim:
     def explain(at: Point, on: Numbers) -> str:
-        return f"one owner holds {tally.fewest} elements and another {tally.most}"
+        return UNEQUAL(tally.fewest, tally.most)
 
     numbers = (tally.fewest, tally.most)
     uneven = SizeCondition(Term("<", *(size_term(number) for number in numbers)))

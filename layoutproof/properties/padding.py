@@ -26,6 +26,7 @@ from fractions import Fraction
 from layoutproof.core.claim import Claim, SizeCondition
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap, Memory
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point, plain
 from layoutproof.core.size import Extent, ceil_div
@@ -33,6 +34,15 @@ from layoutproof.core.term import Term, size_term
 from layoutproof.properties import bijective
 
 LAYOUTS = 1
+
+AT_MOST_FORM = Template(
+    "properties.padding_at_most_form", "at_most is a share such as '2%' or a factor such as '1.02x', not {found!r}"
+)
+NO_MEMORY = Template("properties.padding_no_memory", "padding is about memory; this map has none")
+SHARE = Template(
+    "properties.padding_share",
+    "{padding} of {allotted} allotted elements are padding: {percent:.4g} % or {times:.4g}x, over {most}",
+)
 
 _BOUND = re.compile(r"\s*(?P<number>\d{1,12}(?:\.\d{1,12})?)\s*(?P<unit>%|x)\s*")
 
@@ -65,7 +75,7 @@ def claims(m: IndexMap, at_most: str | None = None) -> tuple[Claim, ...]:
         held, all_ = on.size(elements), on.size(padded)
         share = 100 * (all_ - held) / all_ if all_ else 0
         times = on.size(memory.bytes()) / max(1, on.size(_unpadded(m, memory)))
-        return f"{all_ - held} of {all_} allotted elements are padding: {share:.4g} % or {times:.4g}x, over {at_most}"
+        return SHARE(all_ - held, all_, share, times, at_most)
 
     constant = isinstance(elements, int) and isinstance(padded, int)
     witness: Point = {"elements": (elements,), "padded_elements": (padded,)} if constant else {}  # type: ignore[dict-item]
@@ -110,13 +120,13 @@ def read_bound(text: str) -> tuple[Fraction, str]:
     """
     found = _BOUND.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise LayoutError(f"at_most is a share such as '2%' or a factor such as '1.02x', not {text!r}")
+        raise LayoutError(AT_MOST_FORM(text))
     return Fraction(found["number"]), found["unit"]
 
 
 def _memory(m: IndexMap) -> Memory:
     if m.memory is None:
-        raise LayoutError("padding is about memory; this map has none")
+        raise LayoutError(NO_MEMORY())
     return m.memory
 
 

@@ -21,11 +21,17 @@ from layoutproof.core.axes import aligned, named
 from layoutproof.core.claim import At, Claim, NotAmong
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import common_unit, comparable
 from layoutproof.core.result import Point
 
 LAYOUTS = 2
+
+NOT_STORED = Template(
+    "properties.refines_not_stored", "{element} is stored at {place}, where {whose} does not store it"
+)
+SHAPES = Template("properties.refines_shapes", "refines compares layouts of one shape, not {shapes}")
 
 
 def claims(required: IndexMap, offered: IndexMap) -> tuple[Claim, ...]:
@@ -43,7 +49,7 @@ def claims(required: IndexMap, offered: IndexMap) -> tuple[Claim, ...]:
     """
     if required.domain.extents != offered.domain.extents:
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (required, offered))
-        raise LayoutError(f"refines compares layouts of one shape, not {shapes}")
+        raise LayoutError(SHAPES(shapes))
     one, other = comparable(*aligned(required, offered), common_unit(required, offered))
     return (missing_place(required, one, other, "replica", "the second layout"),)
 
@@ -55,7 +61,7 @@ def missing_place(shown: IndexMap, one: IndexMap, other: IndexMap, replica: str,
     def explain(at: Point, on: Numbers) -> str:
         chosen = at.get(replica, ())
         which = f"{at['element']}, replica {chosen}," if chosen else f"{at['element']}"
-        return f"{which} is stored at {named(shown, at['element'], chosen, on)}, where {whose} does not store it"
+        return NOT_STORED(which, named(shown, at["element"], chosen, on), whose)
 
     points = {"element": one.domain} | ({replica: one.replicas} if replica else {})
     return Claim(points, NotAmong(At(one, "element", replica), other, "element"), explain)

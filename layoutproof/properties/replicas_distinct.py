@@ -20,10 +20,15 @@ from __future__ import annotations
 from layoutproof.core.axes import named
 from layoutproof.core.claim import And, At, Claim, Equal, LexLess
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 
 LAYOUTS = 1
+
+BOTH = Template(
+    "properties.replicas_distinct_both", "replicas {first} and {second} of {element} are both stored at {place}"
+)
 
 
 def claims(m: IndexMap) -> tuple[Claim, ...]:
@@ -38,9 +43,7 @@ def claims(m: IndexMap) -> tuple[Claim, ...]:
 
     def explain(at: Point, on: Numbers) -> str:
         place = named(m, at["element"], at["first_replica"], on)
-        return (
-            f"replicas {at['first_replica']} and {at['second_replica']} of {at['element']} are both stored at {place}"
-        )
+        return BOTH(at["first_replica"], at["second_replica"], at["element"], place)
 
     points = {"element": m.domain, "first_replica": m.replicas, "second_replica": m.replicas}
     same = Equal(At(m, "element", "first_replica"), At(m, "element", "second_replica"))

@@ -30,12 +30,24 @@ from layoutproof.core.claim import At, Claim, Differ
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.fusion import bounds_of, fuse, read_fusion
 from layoutproof.core.index_map import IndexMap
+from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.reshape import common_unit, comparable
 from layoutproof.core.result import Point
 from layoutproof.properties import in_bounds, refines
 
 LAYOUTS = 2
+
+FUSION_AXES = Template("properties.same_map_fusion_axes", "fusion speaks of {axes}, and the layouts have {have}")
+FUSION_FORM = Template(
+    "properties.same_map_fusion_form", "fusion is a list of equations such as 'tx = 32*warpid + laneid', not {found!r}"
+)
+SHAPES = Template(
+    "properties.same_map_shapes", "same_map compares layouts of one shape, not {shapes}; for a reshape ask bitcast"
+)
+STORED = Template(
+    "properties.same_map_stored", "{element} is stored at {first} by the first and at {second} by the second"
+)
 
 
 def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None) -> tuple[Claim, ...]:
@@ -54,13 +66,13 @@ def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None)
     """
     if fusion:
         if not isinstance(fusion, Sequence):
-            raise LayoutError(f"fusion is a list of equations such as 'tx = 32*warpid + laneid', not {fusion!r}")
+            raise LayoutError(FUSION_FORM(fusion))
         fusions = [read_fusion(text) for text in ([fusion] if isinstance(fusion, str) else fusion)]
         known = {*left.range.names, *right.range.names}
         for each in fusions:
             if not {each.whole, *each.parts} & known:
                 axes, have = ", ".join((each.whole, *each.parts)), ", ".join(sorted(known))
-                raise LayoutError(f"fusion speaks of {axes}, and the layouts have {have}")
+                raise LayoutError(FUSION_AXES(axes, have))
         within = [(m, bounds_of(m, fusions)) for m in (left, right)]
         first = [claim for m, box in within if box for claim in in_bounds.claims(onto(m, tuple(box)), box)]
         for each in fusions:
@@ -68,7 +80,7 @@ def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None)
         return (*first, *claims(left, right))
     if left.domain.extents != right.domain.extents:
         shapes = " and ".join(f"[{', '.join(map(str, m.domain.extents))}]" for m in (left, right))
-        raise LayoutError(f"same_map compares layouts of one shape, not {shapes}; for a reshape ask bitcast")
+        raise LayoutError(SHAPES(shapes))
     one, other = comparable(*aligned(left, right), common_unit(left, right))
     if left.replicas.extents or right.replicas.extents:
         return (
@@ -80,6 +92,6 @@ def claims(left: IndexMap, right: IndexMap, fusion: Sequence[str] | None = None)
         places = [named(m, at["element"], (), on) for m in (left, right)]
         if places[0] == places[1]:
             places = [f"(space, bit) {m.place(at['element'], (), on)}" for m in comparable(left, right, 1, True)]
-        return f"{at['element']} is stored at {places[0]} by the first and at {places[1]} by the second"
+        return STORED(at["element"], places[0], places[1])
 
     return (Claim({"element": left.domain}, Differ(At(one, "element"), At(other, "element")), explain),)

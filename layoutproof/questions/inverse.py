@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex, TypedDict
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import BudgetExceeded, LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap, Memory
@@ -297,9 +298,9 @@ def _wanted(
         try:
             found[name] = operator.index(value)
         except TypeError:
-            raise LayoutError(problems.INVERSE_COORDINATE(name, shorten(repr(value), 40))) from None
+            raise LayoutError(core_problems.WHOLE_NUMBER(name, shorten(repr(value), 40))) from None
         if type(value) is bool:
-            raise LayoutError(problems.INVERSE_COORDINATE(name, value))
+            raise LayoutError(core_problems.WHOLE_NUMBER(name, value))
     if memory is not None:
         alone = [name for name in ("offset", "byte") if name in found]
         others = [name for name in found if name not in ("offset", "byte", "bit")]

@@ -115,7 +115,6 @@ INPUTS_PARAMETERS = Template(
     "questions.inputs_parameters", "{function} is called without arguments to make the inputs: {error}"
 )
 INVERSE_BIT = Template("questions.inverse_bit", "bit is 0 to 7, the bit within a byte: byte=68 bit=4")
-INVERSE_COORDINATE = Template("questions.inverse_coordinate", "{name} is a whole number, not {found}")
 INVERSE_MOST = Template("questions.inverse_most", "most is a whole number of at least 0, not {found}")
 INVERSE_NO_BYTES = Template(
     "questions.inverse_no_bytes", "{layout} says nothing of bytes; its coordinates are {coordinates}"
@@ -167,13 +166,10 @@ OFFSET_OF_REPLICAS = Template(
 OPERAND_MEANT = Template("questions.operand_meant", "{kernel} has {found}; its operands are {known}")
 OUTPUTS_EMPTY = Template("questions.outputs_empty", "no output has an element, so there is nothing to compare")
 OUTPUT_COUNT = Template("questions.output_count", "{function} gives {found} and {reference} gives {expected}")
-OUTPUT_DTYPES = Template(
-    "questions.output_dtypes", "output {output} of {function} is {found}, and of {reference} {expected}"
+OUTPUT_DIFFERS = Template(
+    "questions.output_differs", "output {output} of {function} is {found}, and of {reference} {expected}"
 )
 OUTPUT_POSITIONS = Template("questions.output_positions", "outputs are positions from 0 to {last}; {found} is given")
-OUTPUT_SHAPES = Template(
-    "questions.output_shapes", "output {output} of {function} is {found}, and of {reference} {expected}"
-)
 PACK_REPLICAS = Template(
     "questions.pack_replicas", "{layout} has several replicas; only one memory is packed at a time"
 )

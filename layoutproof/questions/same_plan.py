@@ -260,10 +260,10 @@ def _alike(jaxprs: Sequence[ClosedJaxpr], names: Sequence[str], outputs: Sequenc
         raise LayoutError(problems.NO_OUTPUT(names[0]))
     for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         if a != b:
-            raise LayoutError(problems.OUTPUT_SHAPES(k, names[0], list(a), names[1], list(b)))
+            raise LayoutError(problems.OUTPUT_DIFFERS(k, names[0], list(a), names[1], list(b)))
     for k, (one, other) in enumerate(zip(*kinds, strict=True)):
         if kind_of(one) != kind_of(other):
-            raise LayoutError(problems.OUTPUT_DTYPES(k, names[0], one, names[1], other))
+            raise LayoutError(problems.OUTPUT_DIFFERS(k, names[0], one, names[1], other))
 
 
 def _gradients(plan: Plan, reference: ClosedJaxpr) -> tuple[tuple[Input, ...], list[Call]]:

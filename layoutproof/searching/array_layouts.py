@@ -17,6 +17,7 @@ from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
 from layoutproof.questions.cheapest import orders, padded_bytes, with_order
 from layoutproof.registry.defaults import tpu_default
+from layoutproof.searching import problems
 
 MOST_NAMES = 16
 """Named dimensions that one order is sought for: 2**16 sets of them are looked at."""
@@ -157,9 +158,9 @@ def _check(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], names: tuple
     for array, (_, own) in arrays.items():
         for name in own:
             if own.count(name) > 1:
-                raise LayoutError(f"{array} has two dimensions {name}: an order of names does not say which is first")
+                raise LayoutError(problems.DIMENSION_TWICE(array, name))
     if len(names) > MOST_NAMES:
-        raise BudgetExceeded(f"one order for {len(names)} named dimensions; at most {MOST_NAMES} are looked at")
+        raise BudgetExceeded(problems.TOO_MANY_NAMES(len(names), MOST_NAMES))
 
 
 def _pair_costs(arrays: Mapping[str, tuple[XlaLayout, tuple[str, ...]]], target: str) -> Callable[[str, str, str], int]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
 from layoutproof.core.result import plain
+from layoutproof.searching import problems
 from layoutproof.searching.answer import CompilerStage, Line, TilingAnswer
 from layoutproof.searching.document import CertificateEntry
 from layoutproof.searching.machines import sources
@@ -42,10 +43,10 @@ def asked(found: Tilings) -> str:
     """Which compiler was asked what, or why it was not."""
     unasked = next((one.unasked for one in found.replies or () if not one.report), "")
     if unasked or not found.told:
-        return f"not asked: {unasked or 'there is nothing to compile'}"
+        return problems.NOT_ASKED(unasked or problems.NOTHING_TO_COMPILE())
     if found.problem.declared.body is None:
-        return f"{version()}, ahead of time, windows and scratch only: a stand-in that writes zeros, not the kernel"
-    return f"{version()}, ahead of time, with the kernel's own body"
+        return problems.STAND_IN_ASKED(version())
+    return problems.OWN_BODY_ASKED(version())
 
 
 def _proof(searched: Tilings, how: BoundedBoxes, aside: bool) -> tuple[Line, ...]:
@@ -53,7 +54,7 @@ def _proof(searched: Tilings, how: BoundedBoxes, aside: bool) -> tuple[Line, ...
     problem, found, why_open = searched.problem, how.certificate, unproved(searched)
     if why_open:
         bound = how.progress.bound
-        left = () if bound is None else (("bound", f"what is left costs no less than {cost_text(problem, bound)}"),)
+        left = () if bound is None else (("bound", problems.BOUND_OF_REST(cost_text(problem, bound))),)
         return (("unknown", why_open), *left)
     refused = uncompiled(searched)
     if not searched.found:
@@ -66,12 +67,12 @@ def _proof(searched: Tilings, how: BoundedBoxes, aside: bool) -> tuple[Line, ...
     many = len(searched.found)
     whole = "the table" if searched.best is None or many <= searched.best else f"the {many} that the compiler takes"
     rules = "the rules allow and headroom leaves" if aside else "the rules allow"
-    what = f"nothing outside of {whole} that {rules} costs less than {dearest}"
+    what = problems.NOTHING_CHEAPER(whole, rules, dearest)
     who = {
-        "enumerated": f"all {found.covered} candidates enumerated",
-        "bounds": f"all {found.covered} candidates covered by {found.boxes} boxes, each bounded anew",
-    }.get(found.kind, "unsat for z3")
-    return (("certificate", f"{found.kind}: {what}; {who}"), *unknown)
+        "enumerated": problems.ALL_ENUMERATED(found.covered),
+        "bounds": problems.ALL_BOUNDED(found.covered, found.boxes),
+    }.get(found.kind, problems.UNSAT_FOR_Z3())
+    return (("certificate", problems.CERTIFICATE(found.kind, what, who)), *unknown)
 
 
 def _details(searched: Tilings, how: BoundedBoxes) -> tuple[Line, ...]:
@@ -79,7 +80,7 @@ def _details(searched: Tilings, how: BoundedBoxes) -> tuple[Line, ...]:
     found, count = how.certificate, searched.problem.count()
     if found is None or unproved(searched) or not searched.found:
         return ()
-    left = f"{searched.asked - count} of the {searched.asked} are left out first, see below"
+    left = problems.LEFT_OUT(searched.asked - count, searched.asked)
     cheaper = _by_kind(found.cheaper or {}, "cheaper, but left out")
     return (*([("", left)] if count != searched.asked else []), *cheaper)
 
@@ -92,34 +93,34 @@ def _by_kind(refused: Mapping[str, int], what: str) -> list[Line]:
         total, first = kinds.get(kind, (0, why))
         kinds[kind] = (total + count, first)
     shown = sorted(kinds.values(), key=lambda pair: -pair[0])[:REASONS]
-    left = "more VMEM, by the model, than headroom leaves of the limit"
+    left = problems.ABOVE_HEADROOM()
     return [("", f"{count} {what}: {left if why == 'VMEM' else shorten(why, 160)}") for count, why in shown]
 
 
 def _none(searched: Tilings, how: BoundedBoxes) -> tuple[Line, ...]:
     """That nothing is feasible, the certificate of that, and which conditions cannot be met together."""
     why, found = how.infeasible, how.certificate
-    lines = [("none", f"no candidate of {searched.asked} is feasible")]
+    lines = [("none", problems.NONE_FEASIBLE(searched.asked))]
     if found is not None:
-        lines.append(("certificate", f"bounds: {found.boxes} boxes cover all {found.covered}, each bounded anew"))
+        lines.append(("certificate", problems.BOXES_COVER_ALL(found.boxes, found.covered)))
     if how.refusals:
-        lines.append(("", f"the compiler refused {len(how.refusals)} that the model allows"))
+        lines.append(("", problems.COMPILER_REFUSED(len(how.refusals))))
     if why is None:
         return tuple(lines)
     if not why.conditions:
-        return (*lines, ("infeasible", "the kernel itself: no condition that could be left out is needed for it"))
+        return (*lines, ("infeasible", problems.KERNEL_ITSELF()))
     *most, last = why.conditions
     if not why.complete:
         said = f"{', '.join(most)} and {last}" if most else last
-        lines.append(("infeasible", f"{shorten(said, 600)} cannot all be met"))
-        lines.append(("", "perhaps fewer of them cannot, which is not known within the budget; --effort raises it"))
+        lines.append(("infeasible", problems.NOT_ALL_MET(shorten(said, 600))))
+        lines.append(("", problems.PERHAPS_FEWER()))
     elif not most:
-        lines.append(("infeasible", f"{last} cannot be met"))
+        lines.append(("infeasible", problems.NOT_MET(last)))
     else:
         one = "either alone" if len(most) == 1 else f"any {len(most)} of them"
-        lines.append(("infeasible", f"{', '.join(most)} and {last} cannot all be met; {one} can"))
+        lines.append(("infeasible", problems.NOT_MET_TOGETHER(", ".join(most), last, one)))
     if why.enough is not None:
-        lines.append(("", f"{mebibytes(why.enough)} of VMEM would do ({why.enough} bytes)"))
+        lines.append(("", problems.ENOUGH_VMEM(mebibytes(why.enough), why.enough)))
     return tuple(lines)
 
 
@@ -129,20 +130,17 @@ def _model(problem: Problem, stage: CompilerStage | None) -> tuple[Line, ...]:
     model = problem.declared.model
     kept = problem.kept_free(model.kernel)
     several = f", the {'worst' if problem.worst else 'sum'} over {len(problem.shapes)} shapes"
-    lines = [
-        ("cost", f"{cost}{several if len(problem.shapes) > 1 else ''}; nothing here was measured on a chip"),
-        ("time", "steps x overhead + the larger of HBM bytes / bandwidth and flops / peak + the scratch that each "
-         "sum over steps fills first / stores + the first fetch and the last write, one block of each operand, "
-         "which no step hides"),
-        ("HBM bytes", "a block moves when its index changes from one grid step to the next, in grid order"),
-        ("VMEM", "windows in tiles, two buffers each where they move, and scratch; limit "
-         f"{problem.vmem} bytes ({mebibytes(problem.vmem)}); what spills from registers comes on top"),
-        ("headroom", f"{kept.percent}% of VMEM is kept free for that; {kept.source}"),
+    lines: list[Line] = [
+        ("cost", problems.COST_MODEL(cost, several if len(problem.shapes) > 1 else '')),
+        ("time", problems.TIME_MODEL()),
+        ("HBM bytes", problems.TRAFFIC_MODEL()),
+        ("VMEM", problems.VMEM_MODEL(problem.vmem, mebibytes(problem.vmem))),
+        ("headroom", problems.HEADROOM_KEPT(kept.percent, kept.source)),
     ]  # fmt: skip
     lines += [("source", source) for source in sources(model.machine, problem.step_overhead is not None)]
     lines += [("compiler", stage.said)] if stage else []
     if any(one.looked_up for one in model.traffic):
-        lines.append(("tables", "entries of tables count as if no two in a row were equal"))
+        lines.append(("tables", problems.TABLE_MODEL()))
     return tuple(lines)
 
 

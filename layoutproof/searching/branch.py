@@ -18,6 +18,7 @@ from typing import Any
 from layoutproof.core.errors import Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term
+from layoutproof.searching import problems
 from layoutproof.searching.cost import Figures, limit_of
 from layoutproof.searching.problem import UNDECIDED, Problem
 from layoutproof.solvers.interval import Interval, IntervalNumbers, ends
@@ -32,7 +33,7 @@ OPEN = 16
 SPOKEN = 30
 """How much more a ratio counts by which variables that constraints speak of are cut, where anyone is sought."""
 UNBOUNDED = 1 << 200
-DIVIDES = "an expression of the file divides by 0"
+DIVIDES = problems.DIVIDES_BY_ZERO()
 KIND = IntervalNumbers()
 Box = tuple[tuple[int, int], ...]
 Values = tuple[int, ...]
@@ -84,66 +85,88 @@ def search(
     smaller boxes are taken first then, and there is no bound.  moves: False where cost and constraints speak of `vmem`
     and `steps` alone, and it does not matter which comes first of what costs the same.
     """
-    progress = Progress()
-    domains = list(problem.variables.values())
-    names = list(problem.variables)
-    rules = [(c.text, c.condition) for c in problem.constraints]
-    spoken = {names.index(name) for _, condition in rules for name in condition.names() if name in names}
+    run = _BoxSearch(problem, legal, anyone, moves)
     most = (BUDGET if budget is None else budget) * effort
-    whole: Box = tuple((0, len(domain) - 1) for domain in domains)
-    queue: list[tuple[int, int, Values, Box]] = []
+    progress = run.progress
+    if problem.count():
+        run.look(tuple((0, len(domain) - 1) for domain in run.domains))
+    while run.queue and len(progress.found) < best:
+        illegal = progress.looked_at - len(progress.found)
+        if progress.boxes >= most or illegal >= JUDGED * effort or run.undecided >= OPEN * effort:
+            progress.complete = False
+            break
+        _, _, _, box = heapq.heappop(run.queue)
+        if _is_single(box):
+            run.judge(box)
+        else:
+            run.split(box)
+    if run.queue and not anyone and run.queue[0][0] > -UNBOUNDED:
+        progress.bound = run.queue[0][0]
+    return progress
 
-    undecided = 0
 
-    def look(box: Box) -> None:
-        nonlocal undecided
-        progress.boxes += 1
+class _BoxSearch:
+    """The boxes that are still to be looked at, the cheapest first, and what was found.
+
+    undecided: how many single candidates no engine decides.
+    """
+
+    def __init__(self, problem: Problem, legal: Callable[[Mapping[str, int]], str], anyone: bool, moves: bool) -> None:
+        """Nothing was looked at. The arguments are those of `search`."""
+        self.problem, self.legal, self.anyone, self.moves = problem, legal, anyone, moves
+        self.progress = Progress()
+        self.names, self.domains = list(problem.variables), list(problem.variables.values())
+        self.rules = [(c.text, c.condition) for c in problem.constraints]
+        spoken = {name for _, condition in self.rules for name in condition.names()}
+        self.spoken = {at for at, name in enumerate(self.names) if name in spoken}
+        self.queue: list[tuple[int, int, Values, Box]] = []
+        self.undecided = 0
+
+    def look(self, box: Box) -> None:
+        """Bounds a box: it is refused as a whole, or waits in the queue."""
+        self.progress.boxes += 1
+        many = prod(high - low + 1 for low, high in box)
         try:
-            refused, rows, values = bounded(problem, box, rules, moves)
+            refused, rows, values = bounded(self.problem, box, self.rules, self.moves)
             if not refused:
-                bound = int(ends(cost_of(problem, values, rows, KIND))[0])
-                moved = int(sum(ends(row["bytes"])[0] for row in rows)) if moves else 0
+                bound = int(ends(cost_of(self.problem, values, rows, KIND))[0])
+                moved = int(sum(ends(row["bytes"])[0] for row in rows)) if self.moves else 0
         except ZeroDivisionError:
             # a divisor that varies in the box would be an interval, and Undecided
             refused = DIVIDES
         except Undecided as unknown:
-            if all(low == high for low, high in box):
-                undecided += 1
+            if _is_single(box):
+                self.undecided += 1
                 refused = UNDECIDED + str(unknown)
             else:
                 # no bound at all: it is cut before anything else
                 refused, bound, moved = "", -UNBOUNDED, 0
         if refused:
-            progress.refused[refused] += prod(high - low + 1 for low, high in box)
+            self.progress.refused[refused] += many
             return
-        if anyone:
-            bound = prod(high - low + 1 for low, high in box)
-        heapq.heappush(queue, (bound, moved, tuple(low for low, _ in box), box))
+        heapq.heappush(self.queue, (many if self.anyone else bound, moved, tuple(low for low, _ in box), box))
 
-    if problem.count():
-        look(whole)
-    while queue and len(progress.found) < best:
-        illegal = progress.looked_at - len(progress.found)
-        if progress.boxes >= most or illegal >= JUDGED * effort or undecided >= OPEN * effort:
-            progress.complete = False
-            break
-        _, _, _, box = heapq.heappop(queue)
-        if all(low == high for low, high in box):
-            progress.looked_at += 1
-            values = {name: domain[low] for name, domain, (low, _) in zip(names, domains, box, strict=True)}
-            why = legal(values)
-            if why:
-                progress.refused[why] += 1
-                undecided += why.startswith(UNDECIDED)
-            else:
-                progress.found.append(candidate(problem, values))
-            continue
-        k, last = progress.cuts[box] = cut(box, domains, spoken if anyone else ())
+    def judge(self, box: Box) -> None:
+        """Asks whether a single candidate is legal."""
+        self.progress.looked_at += 1
+        values = {name: domain[low] for name, domain, (low, _) in zip(self.names, self.domains, box, strict=True)}
+        why = self.legal(values)
+        if not why:
+            self.progress.found.append(candidate(self.problem, values))
+            return
+        self.progress.refused[why] += 1
+        self.undecided += why.startswith(UNDECIDED)
+
+    def split(self, box: Box) -> None:
+        """Cuts a box in two, and looks at both parts."""
+        k, last = self.progress.cuts[box] = cut(box, self.domains, self.spoken if self.anyone else ())
         for part in ((box[k][0], last), (last + 1, box[k][1])):
-            look((*box[:k], part, *box[k + 1 :]))
-    if queue and not anyone and queue[0][0] > -UNBOUNDED:
-        progress.bound = queue[0][0]
-    return progress
+            self.look((*box[:k], part, *box[k + 1 :]))
+
+
+def _is_single(box: Box) -> bool:
+    """Whether a box is one candidate."""
+    return all(low == high for low, high in box)
 
 
 def candidate(problem: Problem, values: Mapping[str, int]) -> Candidate:

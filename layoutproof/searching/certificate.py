@@ -17,6 +17,7 @@ from typing import Any
 from layoutproof.core.claim import At, Claim, PlacePredicate
 from layoutproof.core.errors import Undecided
 from layoutproof.core.index_map import Index, IndexMap
+from layoutproof.core.message import extended
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.space import Space
 from layoutproof.searching.branch import DIVIDES, Box, candidate, cost_of
@@ -82,7 +83,7 @@ def _or_z3(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapping[s
     answer = certified_by_z3(problem, cost, listed)
     if answer.kind == "z3" and (answer.counterexample is None or not legal(answer.counterexample)):
         return answer
-    return Certificate("unknown", reason=f"{why}; {answer.reason or 'z3 finds only illegal ones'}")
+    return Certificate("unknown", reason=extended(why, f"; {answer.reason or 'z3 finds only illegal ones'}"))
 
 
 def _enumerated(problem: Problem, cost: int, legal: Legal, listed: Sequence[Mapping[str, int]]) -> Certificate:

@@ -18,6 +18,7 @@ from layoutproof.kernel.kernel_print import array_text, mapping_of
 from layoutproof.mosaic.ask import CompilerQuestion
 from layoutproof.mosaic.ask import asked as question
 from layoutproof.pallas.compiled import Compiled
+from layoutproof.searching import problems
 from layoutproof.searching.branch import Candidate
 from layoutproof.searching.compiler_stage import CompilerRank, Report, accepted, order, reports, skipped, vmem, words
 from layoutproof.searching.neighbours import Neighbours
@@ -128,7 +129,7 @@ def _questions(
         except LayoutError as error:
             raised = error.problem.removeprefix(_RAISED)
             if raised == error.problem or _OWN_FAULT.match(raised):
-                why = f"{problem.declared.body or problem.name} cannot be traced: {raised}"
+                why = problems.NOT_TRACED(problem.declared.body or problem.name, raised)
                 raise LayoutError(why, file=error.file or problem.source, line=error.line) from None
             found.append(Compiled(kernel.name, problem.target, refused=BODY_RAISED + shorten(raised, 300)))
             continue

@@ -20,6 +20,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.mosaic.ask import CompilerQuestion, compiled
 from layoutproof.mosaic.bounds import flops_a_cycle
 from layoutproof.pallas.compiled import Compiled
+from layoutproof.searching import problems
 from layoutproof.searching.neighbours import NOT_ASKED, Neighbours
 
 TIE = 5
@@ -85,7 +86,7 @@ def no_estimate(report: Report) -> str:
     """Why there is no estimate of a candidate, "" where there is one."""
     if cycles(report) is not None:
         return ""
-    return next((one.estimate.reason for one in report if one.estimate.reason), "the compiler was not asked")
+    return next((one.estimate.reason for one in report if one.estimate.reason), problems.COMPILER_NOT_ASKED())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,8 @@ def order(reports: Sequence[Report], cycles_of: Callable[[Report], int | None] =
 def compared_by(target: str) -> str:
     """The measure of the order, in words."""
     if flops_a_cycle(target):
-        return "the larger of the compiler's cycles and of those in which HBM moves the bytes"
-    return f"the compiler's cycles alone, as no clock of {target} is known"
+        return problems.LARGER_OF_BOTH()
+    return problems.CYCLES_ALONE(target)
 
 
 def reports(
@@ -146,7 +147,7 @@ def reports(
     """
     missing = libtpu.missing()
     if missing:
-        raise Unsupported(f"{libtpu.WHAT} cannot be asked: {missing}")
+        raise Unsupported(problems.COMPILER_MISSING(libtpu.WHAT, missing))
     known = Neighbours() if learned is None else learned
     lock = threading.Lock()
     found: dict[int, list[Compiled]] = {}

@@ -21,11 +21,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
 from layoutproof.pallas.judge import GRID, conditions_of, judge
+from layoutproof.searching import problems
 from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
@@ -191,9 +193,9 @@ class Legal:
         """
         every = prod(map(len, self.parameters.values()))
         if sample is not None and (type(sample) is not int or sample < 1):
-            raise LayoutError(f"sample is a whole number of at least 1, not {shorten(repr(sample), 40)}")
+            raise LayoutError(problems.SAMPLE_FORM(shorten(repr(sample), 40)))
         if sample is None and every > MOST:
-            raise LayoutError(f"there are {every} configurations; at most {MOST} are enumerated: say sample=")
+            raise LayoutError(problems.TOO_MANY_CONFIGURATIONS(every, MOST))
         numbers: Sequence[int] = range(every)
         if sample is not None and sample < every:
             numbers = sorted(random.Random(seed).sample(numbers, sample))
@@ -241,10 +243,10 @@ class Legal:
         for name in configuration:
             if name not in self.parameters:
                 near = closest(name, self.parameters)
-                raise LayoutError(f"{name} is no parameter; they are {', '.join(self.parameters)}{near}")
+                raise LayoutError(problems.NO_PARAMETER(name, ", ".join(self.parameters), near))
         missing = [name for name in self.parameters if name not in configuration]
         if missing:
-            raise LayoutError(f"a configuration says every parameter; missing: {', '.join(missing)}")
+            raise LayoutError(problems.PARAMETERS_MISSING(", ".join(missing)))
         return {name: _whole(name, configuration[name]) for name in self.parameters}
 
     def _answer(self, values: Mapping[str, int]) -> Legality:
@@ -310,19 +312,19 @@ class Legal:
 
     def _rules(self, asked: Sequence[_ConfiguredCall]) -> tuple[Verdict, str, str]:
         """(the verdict of the rules, why it is not proved, the property that is not)."""
-        open_: tuple[str, str] | None = None if asked else ("the function makes no Pallas call", "")
+        open_: tuple[str, str] | None = None if asked else (problems.NO_PALLAS_CALL(), "")
         for one in asked:
             kernel = one.kernel
             if isinstance(kernel, Unmodelled):
                 open_ = open_ or (f"{kernel.name}: {kernel.reason}", "")
                 continue
             if kernel.platform != self.target.platform:
-                open_ = open_ or (f"{kernel.name} is for {kernel.platform}, {self.target.name} is not", "")
+                open_ = open_ or (problems.OTHER_PLATFORM(kernel.name, kernel.platform, self.target.name), "")
                 continue
             found, refuted = against(self._findings(one, kernel), True)
             if found is None:
                 continue
-            said = f"{found.question} {found.subject}: {found.reason}", found.question
+            said = problems.QUESTION_OF(found.question, found.subject, found.reason), found.question
             if refuted:
                 return Verdict.REFUTED, *said
             open_ = open_ or said
@@ -364,14 +366,14 @@ class Legal:
         if one.unknown or use is None or isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
             return one.unknown
         kept = self.problem.kept_free(kernel)
-        takes = f"VMEM: windows and scratch take {use.used} of {use.limit} bytes"
         if 100 * use.used > use.limit * (100 - kept.percent):
-            share = f"more than {100 - kept.percent} % of the limit, and registers that spill need room too"
-            return f"{takes}, {share} ({kept.source})"
+            return problems.VMEM_ABOVE_SHARE(use.used, use.limit, 100 - kept.percent, kept.source)
         kind, held = ("", 0) if kernel.work is None else (kernel.work.kind, kernel.work.held)
         if not one.traced and kind == "attention" and use.used + self._held(values, one.like, kernel) > use.limit:
             raise _Untold
-        return f"{takes}, and a product of the body {held}" if use.used + held > use.limit else ""
+        if use.used + held > use.limit:
+            return problems.VMEM_WITH_PRODUCT(use.used, use.limit, held)
+        return ""
 
     def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
         """The figures by the model, None where it has none for these calls."""
@@ -458,4 +460,4 @@ def _whole(name: str, value: object) -> int:
             raise TypeError
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise LayoutError(f"{name} is a whole number, not {shorten(repr(value), 40)}") from None
+        raise LayoutError(core_problems.WHOLE_NUMBER(name, shorten(repr(value), 40))) from None

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import Numbers, Numeral
+from layoutproof.searching import problems
 from layoutproof.searching.branch import DIVIDES, Box, candidate, cost_of
 from layoutproof.searching.problem import Problem, broken
 
@@ -96,7 +97,7 @@ class IntervalArrayNumbers(Numbers):
         return IntervalArray(_larger(low, other_low), _larger(high, other_high))
 
     def xor(self, left: object, right: object) -> NoReturn:
-        raise Unsupported("takes an xor of numbers that vary")
+        raise Unsupported(problems.XOR_VARIES())
 
     def less(self, left: object, right: object) -> tuple[object, object]:
         (low, high), (other_low, other_high) = _ends(left), _ends(right)
@@ -171,7 +172,7 @@ def uncertified(
         for box, good in zip(part, shown, strict=True):
             if not good:
                 ends = ", ".join(f"{n} {d[low]}..{d[high]}" for (n, d), (low, high) in zip(domains, box, strict=True))
-                return None, f"the bounds do not decide the box {ends}", refused
+                return None, problems.BOX_UNDECIDED(ends), refused
         for why, where in reasons.items():
             count = sum(prod(high - low + 1 for low, high in box) for box, hit in zip(part, where, strict=True) if hit)
             refused[why] = refused.get(why, 0) + count
@@ -246,7 +247,7 @@ def _positive(value: Numeral) -> IntervalArray:
 
     low, high = _ends(value)
     if np.any(np.asarray(low < 1, dtype=bool)):
-        raise Unsupported("divides by a number that may be 0 or negative")
+        raise Unsupported(problems.DIVIDES_BY_NUMBER())
     return IntervalArray(low, high)
 
 

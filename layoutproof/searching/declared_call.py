@@ -13,6 +13,7 @@ from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.kernel.kernel_print import array_text
 from layoutproof.layouts.kernel import read
 from layoutproof.pallas.from_jax import user
+from layoutproof.searching import problems
 from layoutproof.solvers.arrays import ArrayNumbers
 
 
@@ -31,7 +32,7 @@ def call(
 
     kernel = read(mapping).kernel
     if kernel.pipeline != "pallas_call" or any(first < 0 for first, _ in kernel.aliases):
-        raise LayoutError("only a plain pallas_call is compiled, without tables that share a buffer")
+        raise LayoutError(problems.PLAIN_CALLS_ONLY())
     tables = len(kernel.tables)
     grid_spec = pltpu.PrefetchScalarGridSpec(
         num_scalar_prefetch=tables,
@@ -79,7 +80,7 @@ def _spec(kernel: Kernel, operand: Operand) -> object:
 
     spaces = {"vmem": None, "smem": pltpu.SMEM, "any": pl.ANY, "hbm": pltpu.HBM}
     if operand.memory not in spaces:
-        raise LayoutError(f"{operand.name}: memory {operand.memory} is not compiled here")
+        raise LayoutError(problems.MEMORY_NOT_COMPILED(operand.name, operand.memory))
     if not operand.windowed:
         return pl.BlockSpec(memory_space=spaces[operand.memory])
     options = {} if operand.buffers is None else {"pipeline_mode": pl.Buffered(operand.buffers)}
@@ -92,7 +93,7 @@ def _size(operand: Operand, block: Block) -> int | None:
         return block.size
     if block.kind == "squeezed":
         return None
-    raise LayoutError(f"{operand.name}: blocks of the kind {block.kind} are not compiled here")
+    raise LayoutError(problems.BLOCKS_NOT_COMPILED(operand.name, block.kind))
 
 
 def _index_map(kernel: Kernel, operand: Operand) -> Callable[..., tuple[object, ...]]:
@@ -117,6 +118,6 @@ def _scratch(scratch: Scratch) -> object:
 
     spaces = {"vmem": pltpu.VMEM, "smem": pltpu.SMEM}
     if scratch.memory not in spaces:
-        raise LayoutError(f"scratch in {scratch.memory} is not compiled here")
+        raise LayoutError(problems.SCRATCH_NOT_COMPILED(scratch.memory))
     shape = user.argument(array_text(scratch.dtype, scratch.dims))
     return spaces[scratch.memory](shape.shape, shape.dtype)

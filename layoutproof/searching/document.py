@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from layoutproof.core.document import Doc, Document, Exactly
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import VerdictWord
+from layoutproof.pallas.from_jax import problems as traced_problems
 from layoutproof.specs.positions import Node
 from layoutproof.specs.validation import words
 
@@ -52,7 +53,7 @@ def beside(value: str, file: str) -> str:
     """A function as `module:function`, or as `file.py:function` where the file lies beside the search file."""
     where, _, name = value.rpartition(":")
     if not where or not name.isidentifier():
-        raise LayoutError(f"a function is written MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(value, 80)!r}")
+        raise LayoutError(traced_problems.FUNCTION_FORM(shorten(value, 80)))
     path = Path(file).parent / where
     return f"{path}:{name}" if where.endswith(".py") and os.path.isfile(path) else value
 

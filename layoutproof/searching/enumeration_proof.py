@@ -6,21 +6,19 @@ from dataclasses import replace
 
 from layoutproof.compiler.libtpu import version
 from layoutproof.core.errors import shorten
+from layoutproof.searching import problems
 from layoutproof.searching.answer import CompilerStage, Line, Others, TilingAnswer
 from layoutproof.searching.machines import SET_ASIDE, machine, sources
 from layoutproof.searching.problem import Problem
 from layoutproof.searching.tilings import Enumerated, Tilings
 
-BODY = "VMEM is that of windows and scratch; what a kernel's body holds besides is not counted"
-COMPUTE = "the time counts what the matrix products of the body compute, and nothing else that it does"
+BODY = problems.BODY_NOT_COUNTED()
+COMPUTE = problems.PRODUCTS_ALONE()
 CONFIRMED = "{} compiled what was found, and refused what it says; nothing was measured on a chip"
 UNKNOWN_BODY = "what the best one's body does is not part of this verdict; unknown: {}; `layoutproof kernels` judges it"
-STATED = "the cost is what the problem states; steps and bytes are those of the blocks"
-TABLES = "blocks that tables choose count as if no two entries were equal"
-ALIKE = (
-    "a candidate that was not traced decides as one that was traced, and its grid, blocks and scratch are the terms of "
-    "that one; what is shown was traced itself"
-)
+STATED = problems.STATED_COST()
+TABLES = problems.TABLES_OF_BLOCKS()
+ALIKE = problems.DECIDES_ALIKE()
 
 
 def proved(answer: TilingAnswer, found: Tilings) -> TilingAnswer:
@@ -54,8 +52,8 @@ def asked(found: Tilings) -> tuple[bool, str]:
     """(whether the compiler was asked; which one was asked what, or why it was not)."""
     how = found.enumerated
     if not how.unasked and (found.found or how.refused):
-        return True, f"{version()}, ahead of time, the function itself"
-    return False, f"not asked: {how.unasked or 'there is nothing to compile'}"
+        return True, problems.FUNCTION_ASKED(version())
+    return False, problems.NOT_ASKED(how.unasked or problems.NOTHING_TO_COMPILE())
 
 
 def _proof(found: Tilings, how: Enumerated) -> tuple[Line, ...]:
@@ -63,7 +61,7 @@ def _proof(found: Tilings, how: Enumerated) -> tuple[Line, ...]:
     if found.unknown:
         return (("unknown", shorten(found.unknown, 300)),)
     if not found.found:
-        return (("none", f"each of the {found.asked} candidates is refused for what stands below"),)
+        return (("none", problems.EACH_REFUSED(found.asked)),)
     set_aside = sum(one.cost <= found.found[-1].cost for one in how.aside)
     last = [one.values for one in how.ranked].index(found.found[-1].values)
     # an unknown that may cost less than the first makes the whole answer unknown
@@ -72,7 +70,7 @@ def _proof(found: Tilings, how: Enumerated) -> tuple[Line, ...]:
     illegal = f"{before} that cost no more than the last of these are shown illegal, " if before else ""
     illegal += f"{set_aside} are set aside, and nothing is proved of them, " if set_aside else ""
     illegal += f"{unknown} that cost no less than the first are unknown, " if unknown else ""
-    return (("certificate", f"enumerated: all {found.asked} candidates; {illegal}no other costs less"),)
+    return (("certificate", problems.ENUMERATED(found.asked, illegal)),)
 
 
 def _aside(problem: Problem, how: Enumerated) -> str:
@@ -93,7 +91,7 @@ def _model(found: Tilings, how: Enumerated, stage: CompilerStage | None) -> list
     kinds = (problem.kept_free(kernel) for one in [*rows, *how.aside] for kernel in one.kernels)
     none = [] if problem.headroom is None else [problem.headroom]
     for kept in () if problem.confirmed else dict.fromkeys(kinds) or none:
-        said.append(f"headroom {kept.percent}% of VMEM, kept free for registers that spill; {kept.source}")
+        said.append(problems.HEADROOM_OF_REGISTERS(kept.percent, kept.source))
     said += [ALIKE] if how.traced < how.looked_at else []
     said += [STATED] if problem.cost is not None else []
     said += [TABLES] if any(one.read for one in rows) else []

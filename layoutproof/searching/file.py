@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.result import Verdict
+from layoutproof.searching import problems
 from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.document import ProblemDocument, at
 from layoutproof.searching.search_model import SECTIONS
@@ -38,11 +39,11 @@ def search_kind(root: Node, file: str) -> str:
     line, column = (root.line, root.column)
     if not found and "checks" in keys:
         (line, column), path = (root.keys or {})["checks"], shlex.quote(file)
-        what = f"a spec file: it makes claims and states no problem; prove them with: layoutproof check {path}"
+        what = problems.SPEC_FILE(path)
     elif not found:
-        what = f"a search file has kernel, trace, or one of {', '.join(SECTIONS)}; here is none of them"
+        what = problems.NO_PROBLEM(", ".join(SECTIONS))
     else:
-        what = f"a search file states one problem; here are {' and '.join(found)}"
+        what = problems.SEVERAL_PROBLEMS(" and ".join(found))
     raise LayoutError(what, file=file, line=line, column=column)
 
 
@@ -70,7 +71,7 @@ def rows(answer: SearchAnswer) -> list[tuple[Mapping[str, int], int]]:
     """(values, cost) of each tiling that was found, cheapest first. LayoutError where it is not about tilings."""
     result = answer.result if isinstance(answer, Searched) else None
     if result is None or isinstance(result, ArraysAnswer):
-        raise LayoutError("candidates are tilings of kernels; here are none")
+        raise LayoutError(problems.CANDIDATES_OF_KERNELS())
     return [(one.values, one.cost) for one in result.found]
 
 
@@ -94,7 +95,7 @@ def factor(value: str | float | None) -> float | None:
     except ValueError:
         found = 0.0
     if not 1 <= found < 1e6:
-        raise LayoutError(f"a factor is written 1.2x, and is at least 1; not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.FACTOR_FORM(shorten(repr(value), 40)))
     return found
 
 
@@ -108,7 +109,7 @@ def prune(root: Node, file: str, rows: Path, keep: int | None = None, within: fl
     with at(root, file):
         kind = search_kind(root, file)
         if kind == "arrays":
-            raise LayoutError("--prune is for tilings of kernels; here are none")
+            raise LayoutError(problems.PRUNE_OF_KERNELS())
         given, problem = pruning.read_rows(rows), problem_of(root, file)
         return pruning.fewer(pruning.prune(problem, given, rows.as_posix()), keep, within)
 
@@ -130,9 +131,9 @@ def answer(
     with at(root, file):
         kind, problem = search_kind(root, file), problem_of(root, file)
         if pareto and kind != "kernel":
-            raise LayoutError("--pareto is for tilings of a declared kernel; here is none")
+            raise LayoutError(problems.PARETO_OF_DECLARED())
         if compiling and kind == "arrays":
-            raise LayoutError("--compile is for tilings of kernels; here are none")
+            raise LayoutError(problems.COMPILE_OF_KERNELS())
         if kind == "arrays":
             from layoutproof.searching import arrays_file
 

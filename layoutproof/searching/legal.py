@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import restated
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, KernelTarget
 from layoutproof.pallas.judge import in_order, judge, kernel_target
+from layoutproof.searching import problems
 from layoutproof.searching.problem import UNDECIDED, Problem
 
 PARTIAL, MEMORY, BLOCKS = "partial_blocks", "memory_budget", "block_shape"
@@ -49,7 +51,7 @@ class Checker:
             try:
                 kernel = self._problem.bind(shape, values)
             except LayoutError as error:
-                return f"the kernel language: {error.problem}"
+                return problems.KERNEL_LANGUAGE(error.problem)
             refused = _blocks(kernel, self._target, self._blocks)
             if refused:
                 return refused
@@ -103,7 +105,7 @@ class Checker:
             try:
                 kernel = self._problem.bind(shape, values)
             except LayoutError as error:
-                return f"the kernel language: {error.problem}"
+                return problems.KERNEL_LANGUAGE(error.problem)
             shown: dict[str, Sequence[Finding]] = {}
             refused = _blocks(kernel, self._target, self._blocks) or self._properties(kernel, shown)
             if refused:
@@ -130,7 +132,8 @@ class Checker:
         found, proved = against(asked(), partial)
         if found is None:
             return ""
-        return ("" if proved else UNDECIDED) + f"{found.question} {found.subject}: {found.reason}"
+        said = problems.QUESTION_OF(found.question, found.subject, found.reason)
+        return said if proved else restated(f"{UNDECIDED}{said}", said)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.hardware.tpu_memory import SPILLS
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.searching import problems
 from layoutproof.searching.cost import Machine
 
 STEP_OVERHEAD = 350_000
@@ -74,9 +75,8 @@ def headroom(value: object) -> Headroom:
         text = str(value).strip().removesuffix("%")
         if re.fullmatch("[0-9]{1,2}", text) is None:
             known = ", ".join(BODIES)
-            what = f"headroom is a percentage from 0% to 99%, or a kind of body ({known})"
-            raise LayoutError(f"{what}, not {shorten(repr(value), 40)}")
-        return Headroom(int(text), "stated in the file")
+            raise LayoutError(problems.HEADROOM_FORM(known, shorten(repr(value), 40)))
+        return Headroom(int(text), problems.HEADROOM_STATED())
     ratio, worst = BODIES[value] if isinstance(value, str) else SPILLS
     said = f"the largest total measured is {ratio:.2f} x windows and scratch ({worst})"
     whose = "the file says nothing, so that of the worst kind of body" if value is None else f"{value} in the file"
@@ -109,9 +109,9 @@ def vmem_limit(target: str, asked: object = None) -> int:
     if asked is None:
         return chip.vmem_scoped
     if type(asked) is not int or asked < 1:
-        raise LayoutError(f"vmem_limit is a number of bytes, not {shorten(repr(asked), 40)}")
+        raise LayoutError(problems.VMEM_LIMIT_FORM(shorten(repr(asked), 40)))
     if asked > chip.vmem:
-        raise LayoutError(f"{target} has {chip.vmem} bytes of VMEM for a kernel; {asked} are asked for")
+        raise LayoutError(problems.VMEM_LIMIT_ABOVE(target, chip.vmem, asked))
     return asked
 
 
@@ -119,11 +119,10 @@ def sources(machine: Machine, overhead_given: bool = False) -> tuple[str, ...]:
     """Where the numbers of the model come from, one sentence each."""
     said = "the search file" if overhead_given else "an assumption of this tool, not measured"
     return (
-        f"bandwidth {machine.bandwidth / 1e9:g} GB/s and peak {machine.peak / 1e12:g} T operations/s of one TensorCore "
-        f"of {machine.name}: jax 0.10.2, pallas/mosaic/tpu_info.py",
-        f"step overhead {machine.overhead / 1e6:g} us: {said}",
-        *([f"stores {machine.stores / 1e12:.3g} TB/s into VMEM: {STORES}"] if machine.stores else []),
-        "window bytes and VMEM limits: measured on the TPU compiler, libtpu 0.0.42.1",
+        problems.SOURCE_OF_PEAKS(machine.bandwidth / 1e9, machine.peak / 1e12, machine.name),
+        problems.SOURCE_OF_OVERHEAD(machine.overhead / 1e6, said),
+        *([problems.SOURCE_OF_STORES(machine.stores / 1e12, STORES)] if machine.stores else []),
+        problems.SOURCE_OF_LIMITS(),
     )
 
 
@@ -137,5 +136,5 @@ def picoseconds(value: object) -> int:
     if value == 0 and type(value) is int:
         return 0
     if found is None:
-        raise LayoutError(f"step_overhead is a time such as 350ns or 0.5us, not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.OVERHEAD_FORM(shorten(repr(value), 40)))
     return int(float(found[1]) * _UNITS[found[2]])

@@ -13,6 +13,7 @@ from typing import Any
 
 from layoutproof.core.errors import Undecided
 from layoutproof.core.finding import Finding
+from layoutproof.searching import problems
 from layoutproof.searching.answer import Others
 from layoutproof.searching.branch import DIVIDES, Candidate, candidate, cost_of
 from layoutproof.searching.cost import FIGURES
@@ -134,7 +135,7 @@ def _gone_through(problem: Problem) -> tuple[Counter[str], list[Candidate], int,
 
 def _limit(problem: Problem) -> str:
     """Why a candidate is refused that takes more than all of VMEM."""
-    return f"VMEM (more than {problem.limit} bytes)"
+    return problems.VMEM_OVER(problem.limit)
 
 
 def _cheapest(problem: Problem, domains: Mapping[str, Any], aside: Any, on: FloatArrays) -> list[Candidate]:

@@ -19,6 +19,7 @@ from layoutproof.hardware.tpu_tiles import LANES, round_up
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
 from layoutproof.questions.cheapest import full_shape, padded_bytes
 from layoutproof.registry.defaults import tpu_default
+from layoutproof.searching import problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def nearest_full(shape: XlaLayout, target: str, given: bool = False) -> PaddingA
     if waste == 0:
         return PaddingAnswer(now, size, 0, now, 0, 1)
     if not now.dims:
-        reason = f"one element takes {size} bytes, whatever is done to it; put scalars together into an array"
+        reason = problems.ONE_ELEMENT(size)
         return PaddingAnswer(now, size, waste, None, 0, 1, reason)
     full, covered = (_in_layout(now), 1) if given else _free(now, target)
     growth = prod(map(int, full.dims)) - prod(map(int, now.dims))
@@ -77,7 +78,7 @@ def wasted(layout: XlaLayout) -> int:
 def _in_layout(layout: XlaLayout) -> XlaLayout:
     full = full_shape(layout)
     if wasted(full):
-        raise Unsupported(f"{layout} pads by more than its first tile; no rule here says which shapes it fits")
+        raise Unsupported(problems.NO_PADDING_RULE(layout))
     return full
 
 
@@ -93,7 +94,7 @@ def _free(now: XlaLayout, target: str) -> tuple[XlaLayout, int]:
     least = min(shapes, key=lambda s: (prod(s), sum(a != b for a, b in zip(s, dims, strict=True)), s))
     full = replace(tpu_default(replace(now, dims=least), target), memory_space=now.memory_space)
     if wasted(full):
-        raise LayoutError(f"{full} still wastes {wasted(full)} bytes")  # the compiler's rule prefers what wastes none
+        raise LayoutError(problems.STILL_WASTES(full, wasted(full)))  # the compiler's rule prefers what wastes none
     return full, len(shapes)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.core.errors import Undecided
+from layoutproof.searching import problems
 from layoutproof.searching.branch import BUDGET, KIND, UNBOUNDED, Box, Candidate, bounded, candidate, cost_of, cut
 from layoutproof.searching.certificate import CHUNK, EXACTLY, MOST, SLACK
 from layoutproof.searching.problem import UNDECIDED, Problem, broken
@@ -54,7 +55,7 @@ def front_of(problem: Problem, legal: Legal, effort: int = 1, most: int = MOST) 
             return
         except Undecided as undecided:
             if all(low == high for low, high in box):
-                unknown = unknown or f"the front may lack points: {undecided}"
+                unknown = unknown or problems.FRONT_LACKS(undecided)
                 return
             # no bound at all: it is cut before anything else
             least = (-UNBOUNDED, 0, 0)
@@ -65,7 +66,7 @@ def front_of(problem: Problem, legal: Legal, effort: int = 1, most: int = MOST) 
         look(tuple((0, len(domain) - 1) for domain in domains))
     while queue:
         if boxes >= BUDGET * effort:
-            unknown = f"the front is not complete: the budget of {boxes} boxes is spent"
+            unknown = problems.FRONT_INCOMPLETE(boxes)
             break
         least, lows, box = heapq.heappop(queue)
         if _beaten(least, found):
@@ -76,7 +77,7 @@ def front_of(problem: Problem, legal: Legal, effort: int = 1, most: int = MOST) 
             if not why:
                 found.append((least, candidate(problem, values)))
             elif why.startswith(UNDECIDED):
-                unknown = unknown or f"the front may lack points: {why.removeprefix(UNDECIDED)}"
+                unknown = unknown or problems.FRONT_LACKS(why.removeprefix(UNDECIDED))
             continue
         k, last = cut(box, domains)
         for part in ((box[k][0], last), (last + 1, box[k][1])):
@@ -85,7 +86,7 @@ def front_of(problem: Problem, legal: Legal, effort: int = 1, most: int = MOST) 
     if not unknown and problem.count() <= (most if problem.cost is None else min(most, EXACTLY)):
         covered = problem.count()
         better = missing(problem, [point for point, _ in found], legal)
-        unknown = f"the check of the front found {dict(better)}: this is a bug" if better is not None else ""
+        unknown = problems.FRONT_CHECK(dict(better)) if better is not None else ""
     return Front(tuple(one for _, one in found), covered, unknown)
 
 

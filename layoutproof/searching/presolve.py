@@ -9,6 +9,7 @@ from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Amount, parameters, value_of
 from layoutproof.kernel.kernel import Block, KernelTarget, Operand
+from layoutproof.searching import problems
 from layoutproof.searching.branch import DIVIDES
 from layoutproof.searching.cost import FIGURES
 from layoutproof.searching.problem import Problem
@@ -98,7 +99,7 @@ def _left_over(problem: Problem, dim: Amount, value: int) -> str:
         except ZeroDivisionError:
             return DIVIDES
         if extent % value:
-            return f"blocks of {value} reach over the edge of {extent} {OVER}"
+            return problems.OVER_THE_EDGE(value, extent, OVER)
     return ""
 
 

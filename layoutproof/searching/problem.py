@@ -15,6 +15,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.searching import problems
 from layoutproof.searching.cost import CostModel
 from layoutproof.searching.machines import Headroom, of_body
 
@@ -32,11 +33,11 @@ UNDECIDED = "undecided: "
 BODY_RAISED = "tracing the body raised "
 """Before what a body says that refuses a candidate."""
 
-NONE = Headroom(0, "stated in the file")
+NONE = Headroom(0, problems.HEADROOM_STATED())
 """Nothing is kept free."""
 
 
-UNKEPT = Headroom(0, "nothing is kept free: the compiler decides")
+UNKEPT = Headroom(0, problems.HEADROOM_OF_COMPILER())
 """The headroom of who is asked about all that may fit."""
 
 
@@ -134,14 +135,14 @@ class Problem:
         """The kernel with terms in it. Unsupported where a function makes the kernels."""
         if isinstance(self.kernels, DeclaredKernel):
             return self.kernels
-        raise Unsupported(f"{self.name}: its kernels are known where it is traced")
+        raise Unsupported(problems.KERNELS_TRACED(self.name))
 
     @property
     def traced(self) -> TracedFunction:
         """The function. Unsupported where the kernel is declared."""
         if isinstance(self.kernels, TracedFunction):
             return self.kernels
-        raise Unsupported(f"{self.name}: a declared kernel is not traced")
+        raise Unsupported(problems.DECLARED_NOT_TRACED(self.name))
 
     def kept_free(self, kernel: Kernel) -> Headroom:
         """The headroom of a kernel: as the problem states it, or the need of its body."""

@@ -15,6 +15,7 @@ from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MIB, read
 from layoutproof.core.finding import VerdictWord
 from layoutproof.core.result import Verdict
+from layoutproof.searching import problems
 from layoutproof.searching.branch import DIVIDES, Candidate, candidate
 from layoutproof.searching.document import ProblemDocument
 from layoutproof.searching.legal import Checker
@@ -98,14 +99,14 @@ def read_rows(path: Path) -> tuple[Row, ...]:
     except LayoutError as error:
         raise error if error.file else LayoutError(error.problem, file=path.as_posix()) from None
     except json.JSONDecodeError as error:
-        words = f"this is no JSON: {error.msg}"
+        words = problems.NO_JSON(error.msg)
         raise LayoutError(words, file=path.as_posix(), line=error.lineno, column=error.colno) from None
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError too, and numbers of thousands of digits
-        raise LayoutError(f"this is no JSON: {error}", file=path.as_posix()) from None
+        raise LayoutError(problems.NO_JSON(error), file=path.as_posix()) from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise LayoutError("candidates are a JSON list of objects such as {'bm': 128, 'bn': 256}", file=path.as_posix())
+        raise LayoutError(problems.CANDIDATES_FORM(), file=path.as_posix())
     if not rows:
-        raise LayoutError("there is no candidate in the list", file=path.as_posix())
+        raise LayoutError(problems.NO_CANDIDATE(), file=path.as_posix())
     return tuple(rows)
 
 
@@ -113,7 +114,7 @@ def _finite(text: str) -> float:
     """A number that JSON can hold. LayoutError for NaN and what is beyond all floats, which Python reads and writes."""
     found = float(text)
     if not isfinite(found):
-        raise LayoutError(f"{shorten(text, 40)} is no number of JSON")
+        raise LayoutError(problems.NO_JSON_NUMBER(shorten(text, 40)))
     return found
 
 
@@ -121,7 +122,7 @@ def _object(pairs: list[tuple[str, object]]) -> Row:
     found = dict(pairs)
     for name, _ in pairs if len(found) < len(pairs) else ():
         if [other for other, _ in pairs].count(name) > 1:
-            raise LayoutError(f"a candidate has {shorten(name, 40)!r} twice")
+            raise LayoutError(problems.CANDIDATE_KEY_TWICE(shorten(name, 40)))
     return found
 
 
@@ -177,9 +178,9 @@ def fewer(pruned: Pruned, keep: int | None, within: float | None) -> Pruned:
     dropped = dict(pruned.dropped)
     for rank, (at, one) in enumerate(ranked):
         if within is not None and one.cost > within * ranked[0][1].cost:
-            dropped[at] = f"costs more than {within:g} times the best of these, by the model"
+            dropped[at] = problems.COSTS_MORE(within)
         elif rank >= most:
-            dropped[at] = f"{most} of these cost no more, by the model"
+            dropped[at] = problems.COSTS_NO_LESS(most)
     kept = tuple(pair for pair in pruned.kept if pair[0] not in dropped)
     return replace(pruned, kept=kept, dropped=tuple(sorted(dropped.items())))
 
@@ -189,11 +190,11 @@ def values_of(variables: Mapping[str, Sequence[int]], row: Row, at: int, file: s
     values = {}
     for name, domain in variables.items():
         if name not in row and len(domain) != 1:
-            raise LayoutError(f"candidate {at + 1} has no {name!r}: {shorten(json.dumps(row), 80)}", file=file)
+            raise LayoutError(problems.CANDIDATE_WITHOUT(at + 1, name, shorten(json.dumps(row), 80)), file=file)
         value = row.get(name, domain[0])
         if type(value) is not int or value < 1:
             shown = shorten(json.dumps(value), 40)
-            raise LayoutError(f"candidate {at + 1}: {name} is a whole number of at least 1, not {shown}", file=file)
+            raise LayoutError(problems.CANDIDATE_VALUE(at + 1, name, shown), file=file)
         values[name] = value
     return values
 
@@ -203,7 +204,7 @@ def _outside(variables: Mapping[str, Sequence[int]], values: Mapping[str, int]) 
         domain = variables[name]
         if value not in domain:
             shown = ", ".join(map(str, domain)) if len(domain) <= 8 else f"{domain[0]}, {domain[1]} .. {domain[-1]}"
-            return f"{name} = {value} is not among its values, {shown}"
+            return problems.NOT_AMONG_VALUES(name, value, shown)
     return ""
 
 
@@ -214,5 +215,5 @@ def _limits(problem: Problem, values: Mapping[str, int], rows: Sequence[Mapping[
     used = max(row["vmem"] for row in rows)
     if used > problem.vmem:
         why = problem.kept_free(problem.declared.kernel).aside if problem.vmem < used <= problem.limit else "VMEM"
-        return f"{why}: {used} bytes needed, {problem.vmem} allowed"
+        return problems.BYTES_NEEDED(why, used, problem.vmem)
     return ""

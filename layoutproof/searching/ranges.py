@@ -11,6 +11,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition, parse_expression
 from layoutproof.core.numbers import INTS
 from layoutproof.core.term import Term, reads
+from layoutproof.searching import problems
 from layoutproof.searching.problem import Constraint, WeightedSizes
 
 LARGEST_DOMAIN = 1 << 20
@@ -30,7 +31,7 @@ def domain(entry: int | Sequence[int] | Mapping[str, object], shapes: Sequence[W
     """
     values = _range(entry, shapes) if isinstance(entry, Mapping) else [entry] if isinstance(entry, int) else entry
     if not values:
-        raise NoNumber(f"no number is in {shorten(repr(entry), 60)}")
+        raise NoNumber(problems.NO_NUMBER(shorten(repr(entry), 60)))
     return tuple(sorted(set(values)))
 
 
@@ -48,10 +49,10 @@ def resolved(entry: Mapping[str, Any], shapes: Sequence[WeightedSizes]) -> dict[
             try:
                 numbers = [number_of(entry[key], shape) for shape in shapes or (WeightedSizes({}),)]
             except ZeroDivisionError:
-                raise LayoutError(f"{shorten(entry[key], 60)} divides by 0") from None
+                raise LayoutError(problems.DIVIDES_BY_0(shorten(entry[key], 60))) from None
             found[key] = choose(*numbers) if len(numbers) > 1 else numbers[0]
             if found[key] < 1:
-                raise LayoutError(f"{key}: {shorten(entry[key], 60)} is {found[key]}, which is below 1")
+                raise LayoutError(problems.BELOW_ONE(key, shorten(entry[key], 60), found[key]))
     return found
 
 
@@ -64,7 +65,7 @@ def _range(entry: Mapping[str, object], shapes: Sequence[WeightedSizes]) -> list
         try:
             whole = gcd(*(number_of(entry["divides"], shape) for shape in shapes or (WeightedSizes({}),)))
         except ZeroDivisionError:
-            raise LayoutError(f"{shorten(str(entry['divides']), 60)} divides by 0") from None
+            raise LayoutError(problems.DIVIDES_BY_0(shorten(str(entry["divides"]), 60))) from None
         # nothing above a number divides it; all divide 0
         high = min(high, whole) if whole else high
     if "powers_of" in entry:
@@ -75,7 +76,7 @@ def _range(entry: Mapping[str, object], shapes: Sequence[WeightedSizes]) -> list
     else:
         start = -(-low // step) * step
         if (high - start) // step >= LARGEST_DOMAIN:
-            raise LayoutError(f"at most {LARGEST_DOMAIN} values; {low}..{high} by {step} are more")
+            raise LayoutError(problems.TOO_MANY_VALUES(LARGEST_DOMAIN, low, high, step))
         values = list(range(start, high + 1, step))
     return [v for v in values if low <= v <= high and v % step == 0 and whole % v == 0]
 
@@ -93,7 +94,7 @@ def expression(text: object, known: set[str] | None) -> Term:
     elif isinstance(text, str):
         term = parse_expression(_powers(text))
     else:
-        raise LayoutError(f"an expression is a text or a whole number, not {shorten(repr(text), 40)}")
+        raise LayoutError(problems.EXPRESSION_FORM(shorten(repr(text), 40)))
     _check(term, known, str(text))
     return term
 
@@ -101,7 +102,7 @@ def expression(text: object, known: set[str] | None) -> Term:
 def condition_of(text: object, known: set[str] | None) -> Constraint:
     """A condition over the known names, None = any. LayoutError for anything else."""
     if not isinstance(text, str):
-        raise LayoutError(f"a condition is a text such as bm * bn <= 2**20, not {shorten(repr(text), 40)}")
+        raise LayoutError(problems.CONDITION_FORM(shorten(repr(text), 40)))
     condition = parse_condition(_powers(text))
     _check(condition, known, text)
     return Constraint(text, condition)
@@ -110,9 +111,9 @@ def condition_of(text: object, known: set[str] | None) -> Constraint:
 def _check(term: Term, known: set[str] | None, text: str) -> None:
     for name in term.names():
         if known is not None and name not in known:
-            raise LayoutError(f"{name} is not known here; known: {', '.join(sorted(known)) or 'no name'}", text=text)
+            raise LayoutError(problems.UNKNOWN_NAME(name, ", ".join(sorted(known)) or "no name"), text=text)
     if reads((term,)):
-        raise LayoutError(f"{shorten(text, 60)} reads a table, and what that holds is not known")
+        raise LayoutError(problems.READS_A_TABLE(shorten(text, 60)))
 
 
 def _powers(text: str) -> str:
@@ -120,7 +121,7 @@ def _powers(text: str) -> str:
     def power(found: re.Match[str]) -> str:
         value = int(found[1]) ** int(found[2])
         if value.bit_length() > LARGEST_POWER:
-            raise LayoutError(f"{found[0]} is larger than 2**{LARGEST_POWER}")
+            raise LayoutError(problems.LARGER_THAN(found[0], LARGEST_POWER))
         return str(value)
 
     return re.sub(r"\b(\d{1,40})\s*\*\*\s*(\d{1,3})\b", power, text)

@@ -10,6 +10,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_text import read_kernel
+from layoutproof.searching import problems
 from layoutproof.searching.cost import CostModel
 from layoutproof.searching.document import at, at_key, beside
 from layoutproof.searching.machines import headroom, machine, vmem_limit
@@ -42,12 +43,12 @@ def read_problem(root: Node, file: str = "search") -> Problem:
     spoken = kernel.parameters()
     for name in spoken:
         if name not in known:
-            raise at_key(root, "kernel", file, f"the kernel speaks of {name}, which is neither in sizes nor in tune")
+            raise at_key(root, "kernel", file, problems.NAME_OF_NOTHING(name))
     with at(node, file):
         _check_some_candidate(kernel, said.tune, said.sizes[0])
     for name in said.tune:
         if name not in spoken and not any(name in c.condition.names() for c in said.constraints):
-            raise at_key(tune, name, file, f"{name} is tuned and appears nowhere in the kernel")
+            raise at_key(tune, name, file, problems.TUNED_NOWHERE(name))
     with at(root.value.get("body", root), file):
         body = None if said.body is None else beside(said.body, file)
     return Problem(

@@ -11,6 +11,7 @@ from typing import Any
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, closest, shorten
 from layoutproof.core.files import MIB, read
+from layoutproof.searching import problems
 from layoutproof.searching.problem import WeightedSizes
 from layoutproof.searching.ranges import NoNumber, domain, number_of
 
@@ -85,7 +86,7 @@ def kernel(
     names = [key for key in first if key != "weight"]
     if sizes:
         if len(sizes) != len(names):
-            raise LayoutError(f"{name} takes {len(names)} sizes, {' '.join(names)}; {len(sizes)} are given")
+            raise LayoutError(problems.SIZES_OF_READY(name, len(names), " ".join(names), len(sizes)))
         document["sizes"] = dict(zip(names, sizes, strict=True))
         document["tune"] = {key: _some(values, document["sizes"]) for key, values in document["tune"].items()}
         document.pop("over", None)
@@ -124,7 +125,7 @@ def function(
 ) -> dict[str, object]:
     """The search file of a function. place: as of `trace`.  tune: the range of each variable.  headroom: as there."""
     if not tune:
-        raise LayoutError(f"say what may be chosen for {shorten(place, 60)}: --tune bm=128..2048")
+        raise LayoutError(problems.NOTHING_TO_CHOOSE(shorten(place, 60)))
     found: dict[str, object] = {"search": place, "target": target or DEFAULT_TARGET, "trace": place, "args": list(args)}
     found |= {"kwargs": dict(kwargs)} if kwargs else {}
     found |= {"headroom": headroom} if headroom is not None else {}
@@ -150,13 +151,13 @@ def values_of(text: str) -> dict[str, int | str] | list[int]:
     parts = [part.strip() for part in text.split(",")]
     if all(part.isdecimal() for part in parts):
         return [int(part) for part in parts]
-    raise LayoutError(f"a variable is written bm=256, bm=128,256 or bm=128..2048, not {shorten(text, 60)!r}")
+    raise LayoutError(problems.VARIABLE_FORM(shorten(text, 60)))
 
 
 def unknown(name: str) -> LayoutError:
     """The error for a word that is no file."""
     near = closest(name, kernels())
-    return LayoutError(f"{shorten(name, 80)} is no file, and no ready kernel ({', '.join(kernels())}){near}")
+    return LayoutError(problems.NO_FILE_OR_READY(shorten(name, 80), ", ".join(kernels()), near))
 
 
 def _type_of(operand: Mapping[str, str]) -> str:

@@ -38,6 +38,8 @@ from layoutproof.kernel.kernel_parts import word_of
 from layoutproof.kernel.kernel_text import PIPELINES, PLATFORMS, REVISITS, ROLES
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import XlaLayout
+from layoutproof.questions import problems as question_problems
+from layoutproof.searching import problems
 from layoutproof.searching.cost import FIGURES
 from layoutproof.searching.machines import BODIES, Headroom, headroom, picoseconds
 from layoutproof.searching.problem import Constraint, WeightedSizes
@@ -71,21 +73,21 @@ def one_of(known: Sequence[str], what: str) -> ValueReader:
 
 def _identifier(name: str) -> str:
     if not name.isidentifier():
-        raise LayoutError(f"{shorten(name, 40)!r} is no name")
+        raise LayoutError(problems.NO_NAME(shorten(name, 40)))
     return name
 
 
 def _name(name: str) -> str:
     if keyword.iskeyword(_identifier(name)):
-        raise LayoutError(f"{shorten(name, 40)!r} is no name")
+        raise LayoutError(problems.NO_NAME(shorten(name, 40)))
     if name in FIGURES:
-        raise LayoutError(f"{name} is a figure of every candidate; give it another name")
+        raise LayoutError(problems.FIGURE_NAME(name))
     return name
 
 
 def _variable(name: str, info: ValidationInfo) -> str:
     if any(name in shape.sizes for shape in info.data.get("sizes", ())):
-        raise LayoutError(f"{name} is in sizes too; it is one or the other")
+        raise LayoutError(problems.SIZE_AND_VARIABLE(name))
     return name
 
 
@@ -100,7 +102,7 @@ def _tpu(name: str, info: ValidationInfo) -> str:
 
     chip = kernel_target(name, info.data.get("compiler"))
     if chip.platform != "tpu":
-        raise LayoutError(f"tilings are searched for TPUs, and {chip.name} is none")
+        raise LayoutError(problems.NO_TPU(chip.name))
     return chip_of(chip.name).name
 
 
@@ -116,15 +118,15 @@ def _shapes(value: dict[str, int] | list[dict[str, int]]) -> tuple[WeightedSizes
     entries = value if isinstance(value, list) else [value]
     weightless = [{name: size for name, size in entry.items() if name != "weight"} for entry in entries]
     if not all(weightless):
-        raise LayoutError("sizes is empty")
+        raise LayoutError(problems.SIZES_EMPTY())
     if any(set(sizes) != set(weightless[0]) for sizes in weightless):
-        raise LayoutError("every entry of sizes names the same sizes")
+        raise LayoutError(problems.SIZES_DIFFER())
     return tuple(WeightedSizes(sizes, entry.get("weight", 1)) for sizes, entry in zip(weightless, entries, strict=True))
 
 
 def _one_set(shapes: tuple[WeightedSizes, ...]) -> tuple[WeightedSizes, ...]:
     if len(shapes) > 1:
-        raise LayoutError("a traced function is searched for one set of sizes")
+        raise LayoutError(problems.ONE_SET_OF_SIZES())
     return shapes
 
 
@@ -422,7 +424,7 @@ def _array(text: object, info: ValidationInfo) -> SearchArray:
     if found is None or not names:
         return _one_array(text, info)
     if prod(len(tune[name]) for name in names) > MOST_TILINGS:
-        raise LayoutError(f"{shorten(text, 60)} stands for more than {MOST_TILINGS} layouts")
+        raise LayoutError(problems.TOO_MANY_LAYOUTS(shorten(text, 60), MOST_TILINGS))
     made = []
     for values in product(*(tune[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
@@ -433,45 +435,45 @@ def _array(text: object, info: ValidationInfo) -> SearchArray:
 
 def _one_array(text: object, info: ValidationInfo) -> SearchArray:
     if not isinstance(text, str):
-        raise LayoutError(f"a shape is a text such as bf16[16,1280,40], not {shorten(repr(text), 60)}")
+        raise LayoutError(problems.SHAPE_FORM(shorten(repr(text), 60)))
     shape = xla.read(text)
     if not isinstance(shape, XlaLayout):
-        raise LayoutError(f"only an array has a layout, not {shorten(text, 60)}")
+        raise LayoutError(question_problems.LAYOUT_OF_NO_ARRAY(shorten(text, 60)))
     if any(shape.dynamic):
-        raise LayoutError(f"{shorten(text, 60)} has dimensions of a size that is not known")
+        raise LayoutError(problems.UNKNOWN_DIMENSIONS(shorten(text, 60)))
     open_ones = [str(size) for tile in shape.tiles for size in tile if type(size) is not int]
     if open_ones:
         name = open_ones[0]
-        raise LayoutError(f"{name} stands in a tile of {shorten(text, 60)}; say what it may be, tune: {{{name}: [..]}}")
+        raise LayoutError(problems.TILE_NAME(name, shorten(text, 60)))
     names = tuple("" if isinstance(extent, int) else str(extent) for extent in shape.dims)
     sizes = info.data.get("sizes")
     if sizes is None:
         return SearchArray(shape, names, "{" in text)  # the mistake in the sizes is reported already
     for name in names:
         if name and name not in sizes:
-            raise LayoutError(f"{name} is not in sizes; known: {', '.join(sizes) or 'none'}")
+            raise LayoutError(problems.NOT_IN_SIZES(name, ", ".join(sizes) or "none"))
     dims = tuple(sizes[name] if name else extent for name, extent in zip(names, shape.dims, strict=True))
     return SearchArray(replace(shape, dims=dims), names, "{" in text)
 
 
 def _ordered(array: SearchArray, info: ValidationInfo) -> SearchArray:
     if info.data.get("order") == "shared" and "" in array.dims:
-        raise LayoutError("one order for all arrays needs a name for every dimension")
+        raise LayoutError(problems.NAMES_NEEDED())
     if info.data.get("order") == "shared" and array.tilings:
-        raise LayoutError("one order for all arrays is sought with the compiler's own tiles, without variables in them")
+        raise LayoutError(problems.TILES_OF_COMPILER())
     return array
 
 
 def _meshed(arrays: dict[str, SearchArray], info: ValidationInfo) -> dict[str, SearchArray]:
     if arrays and not info.data.get("mesh", True):
-        raise LayoutError("shardings need a mesh, e.g. mesh: {data: 4, model: 2}")
+        raise LayoutError(problems.MESH_NEEDED())
     return arrays
 
 
 def _devices(mesh: dict[str, int]) -> dict[str, int]:
     devices = prod(mesh.values())
     if devices > MOST_DEVICES:
-        raise LayoutError(f"a mesh of {devices} devices; at most {MOST_DEVICES}")
+        raise LayoutError(problems.TOO_MANY_DEVICES(devices, MOST_DEVICES))
     return mesh
 
 
@@ -538,11 +540,11 @@ class ArraysSearch(_SearchKeys):
     @model_validator(mode="after")
     def _asks(self) -> ArraysSearch:
         if not any(getattr(self, section) for section in SECTIONS):
-            raise LayoutError(f"nothing is asked: give {', '.join(SECTIONS)}")
+            raise LayoutError(problems.NOTHING_ASKED(", ".join(SECTIONS)))
         spoken = {name for array in self.layouts.values() for values, _ in array.tilings for name in values}
         for name in self.tune:
             if name not in spoken:
-                raise LayoutError(f"{name} is tuned and stands in the tiles of no layout")
+                raise LayoutError(problems.TUNED_IN_NO_LAYOUT(name))
         return self
 
 

@@ -32,6 +32,7 @@ from layoutproof.hlo.collectives import moved
 from layoutproof.layouts.xla.shape import XlaLayout
 from layoutproof.questions.cheapest import padded_bytes
 from layoutproof.registry.defaults import tpu_default
+from layoutproof.searching import problems
 
 MOST = 1 << 18
 """Assignments of one group of arrays that are enumerated."""
@@ -156,8 +157,7 @@ def best_shardings(
         count = len(choices) ** len(mesh)
         covered *= count
         if count > most:
-            what = f"{', '.join(group)}: {count} assignments; at most {most} are enumerated"
-            reason = f"{what}. Name fewer dimensions alike, or fewer axes"
+            reason = problems.TOO_MANY_ASSIGNMENTS(", ".join(group), count, most)
             return ShardingAnswer((), covered, memory, required, reason=reason, price=counted)
         evaluated.append(_every(group, own, price, choices, mesh, target))
     totals = {
@@ -186,7 +186,7 @@ def read_product(text: str) -> Contraction:
     left, arrow, output = check_length(text).partition("->")
     inputs = tuple(name.strip() for name in left.split(","))
     if not arrow or not all(name.isidentifier() for name in (*inputs, output.strip())):
-        raise LayoutError(f"a product is written x, up -> h with names of shardings, not {shorten(repr(text), 60)}")
+        raise LayoutError(problems.PRODUCT_FORM(shorten(repr(text), 60)))
     return Contraction(inputs, output.strip())
 
 
@@ -194,13 +194,13 @@ def _check(products: Sequence[Contraction], arrays: Arrays) -> None:
     for product in products:
         for name in (*product.inputs, product.output):
             if name not in arrays:
-                raise LayoutError(f"{product}: {name} is not among the arrays of shardings ({', '.join(arrays)})")
+                raise LayoutError(problems.PRODUCT_OF_UNKNOWN(product, name, ", ".join(arrays)))
             if "" in arrays[name][1]:
-                raise LayoutError(f"{product}: every dimension of {name} needs a name, which says what is summed over")
+                raise LayoutError(problems.PRODUCT_WITHOUT_NAMES(product, name))
         known = {n for name in product.inputs for n in arrays[name][1]}
         for n in arrays[product.output][1]:
             if n not in known:
-                raise LayoutError(f"{product}: dimension {n} of {product.output} is in no input")
+                raise LayoutError(problems.PRODUCT_DIMENSION(product, n, product.output))
 
 
 def _but(words: Sequence[str], one: str) -> tuple[str, ...]:
@@ -214,7 +214,7 @@ def _groups(arrays: Arrays, products: Sequence[Contraction]) -> list[dict[str, t
         names = tuple(name or f"{array}[{d}]" for d, name in enumerate(own))
         for name in names:
             if names.count(name) > 1:
-                raise LayoutError(f"{array} has two dimensions {name}; a mesh axis could not cut one of them alone")
+                raise LayoutError(problems.AXIS_CUTS_TWO(array, name))
         beside = {n for p in products for n in (*p.inputs, p.output) if array in (*p.inputs, p.output)}
         joined = {array: (shape, names)}
         apart = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import CompilerAnswer
 from layoutproof.pallas.judge import kernel_target
+from layoutproof.searching import problems
 from layoutproof.searching.branch import DIVIDES, Candidate, search
 from layoutproof.searching.certificate import certify
 from layoutproof.searching.infeasible import infeasible_subset
@@ -64,7 +65,7 @@ def _enumerated(problem: Problem, best: int, effort: int, compiling: bool, progr
     alike = found.enumerated.alike
     if alike:
         # whatever the block sizes: a wrong call, and no answer about block sizes
-        words = f"all {found.asked} candidates fail alike: {alike.removeprefix(FUNCTION)}"
+        words = problems.ALL_FAIL_ALIKE(found.asked, alike.removeprefix(FUNCTION))
         raise LayoutError(words, file=problem.source, line=problem.line, column=problem.column)
     return replace(found, best=best)
 
@@ -96,7 +97,7 @@ def _bounded(
         return refused.get(tuple(values.values())) or legal(values)
 
     if small.count() and made.refused[DIVIDES] == small.count():
-        raise LayoutError(f"{DIVIDES}, whatever the candidate", file=problem.source)
+        raise LayoutError(problems.DIVIDES_ALWAYS(DIVIDES), file=problem.source)
     if not made.found:
         why = None if refused or not made.complete else infeasible_subset(problem, effort)
         # no cost is too high: every piece of the space is shown to hold nothing legal
@@ -144,7 +145,7 @@ def _compiled(
         new = [(one, of) for one, of in zip(made.found, said, strict=True) if of.report and (of.refused or of.unknown)]
         for one, of in new:
             (refusals if of.refused else unanswered).append((one, of.refused or of.unknown))
-            refused[tuple(one.values.values())] = f"the compiler: {of.refused or of.unknown}"
+            refused[tuple(one.values.values())] = problems.COMPILER_REFUSES(of.refused or of.unknown)
         given_up = bool(new) and len(refused) >= PATIENCE * best * effort
         if given_up:
             kept = [(one, of) for one, of in zip(made.found, said, strict=True) if (one, of) not in new]

@@ -14,6 +14,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.searching import problems
 from layoutproof.searching.answer import shown_order
 from layoutproof.searching.branch import Candidate, Progress
 from layoutproof.searching.certificate import Certificate
@@ -143,14 +144,14 @@ class Tilings:
         """The search in boxes. Unsupported where each candidate was looked at."""
         if isinstance(self.how, BoundedBoxes):
             return self.how
-        raise Unsupported(f"{self.problem.name}: each candidate was looked at")
+        raise Unsupported(problems.LOOKED_AT_EACH(self.problem.name))
 
     @property
     def enumerated(self) -> Enumerated:
         """The search of one candidate after the other. Unsupported where boxes were bounded."""
         if isinstance(self.how, Enumerated):
             return self.how
-        raise Unsupported(f"{self.problem.name}: boxes of candidates were bounded")
+        raise Unsupported(problems.BOXES_BOUNDED(self.problem.name))
 
     @property
     def shown(self) -> list[int]:
@@ -176,21 +177,20 @@ class Tilings:
 def _open_of_all(found: Tilings, how: Enumerated) -> str:
     """Why what was enumerated is not the best of all candidates, "" = it is proved to be."""
     if how.looked_at < found.asked:
-        return f"{how.looked_at} of {found.asked} candidates were looked at; the budget ended"
+        return problems.PARTLY_LOOKED_AT(how.looked_at, found.asked)
     if how.cheaper:
         what = next(iter(how.undecided))
-        return f"{how.cheaper} candidates that may cost less are neither proved nor refuted, e.g. {what}"
+        return problems.CHEAPER_OPEN_SUCH_AS(how.cheaper, what)
     by_hand = dict.fromkeys(name for one in how.taken for name in one.uncounted)
     if by_hand:
-        return f"{', '.join(by_hand)}: moved by manual DMA, and the bytes of that are not counted"
+        return problems.MOVED_BY_HAND(", ".join(by_hand))
     if how.aside and not how.taken:
         return _by_headroom(f"{len(how.aside)} candidates")
     return how.unasked
 
 
 def _by_headroom(those: str) -> str:
-    left = f"{those} are set aside by headroom, and nothing is proved of them"
-    return f"{left}: --compile has the compiler decide, --headroom 0% takes all that fit by the model"
+    return problems.SET_ASIDE_BY_HEADROOM(those)
 
 
 def set_aside(found: Tilings) -> str:
@@ -202,17 +202,13 @@ def uncompiled(found: Tilings) -> str:
     """Why the compiler does not take all of what was found, "" = it does, or was not wanted."""
     how, replies = found.bounded, found.replies or ()
     if how.given_up and len(found.found) < (found.best or 1):
-        taken = f"the compiler was asked about {len(found.told)} candidates and took {len(found.found)}"
-        return f"{taken}; a larger effort asks on"
+        return problems.COMPILER_BUDGET(len(found.told), len(found.found))
     if any(one.stand_in for one in replies):
-        return (
-            "the kernel itself was not compiled, because the file names no body: windows and scratch only, "
-            "with a stand-in that writes zeros"
-        )
+        return problems.KERNEL_NOT_COMPILED()
     first = min((one.cost for one in found.found), default=EVERYTHING)
     open_ones = [why for one, why in how.unanswered if one.cost <= first]
     if open_ones:
-        return f"{len(open_ones)} candidates that may cost less have no answer: {open_ones[0]}"
+        return problems.CHEAPER_UNANSWERED(len(open_ones), open_ones[0])
     return next((one.unknown for one in replies if one.unknown), "")
 
 
@@ -223,21 +219,21 @@ def unproved(found: Tilings) -> str:
     open_ones = {why: n for why, n in progress.refused.items() if why.startswith(UNDECIDED)}
     if open_ones:
         why = next(iter(open_ones)).removeprefix(UNDECIDED)
-        return f"{sum(open_ones.values())} candidates that may cost less are neither proved nor refuted: {why}"
+        return problems.CHEAPER_OPEN(sum(open_ones.values()), why)
     if not progress.complete:
-        return f"the budget is spent on {progress.boxes} boxes and {progress.looked_at} candidates of them one by one"
+        return problems.BUDGET_SPENT(progress.boxes, progress.looked_at)
     if certificate is not None and certificate.counterexample is not None:
-        return f"the certificate found a better one, {dict(certificate.counterexample)}: this is a bug"
+        return problems.BETTER_FOUND(dict(certificate.counterexample))
     if certificate is not None and certificate.kind == "unknown":
-        return f"no certificate: {certificate.reason}"
+        return problems.NO_CERTIFICATE(certificate.reason)
     by_hand = _uncounted(found.problem)
     if by_hand and found.found:
-        return f"{', '.join(by_hand)}: moved by the kernel itself, and the bytes of that are not counted"
+        return problems.MOVED_BY_KERNEL(", ".join(by_hand))
     if how.front is not None and how.front.unknown:
         return how.front.unknown
     # an empty answer is proved by refusing every candidate, which `refused` counts
     if not (found.found or how.given_up) and sum(progress.refused.values()) != found.problem.count():
-        return "some candidates were neither found nor refused: this is a bug"
+        return problems.SOME_LOST()
     return ""
 
 

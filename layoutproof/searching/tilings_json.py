@@ -10,7 +10,7 @@ from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
 from layoutproof.searching.answer import CompilerStage, Tiling, TilingAnswer
 from layoutproof.searching.branch import Candidate
-from layoutproof.searching.cost import Figures
+from layoutproof.searching.cost import CostModel, Figures
 from layoutproof.searching.document import CertificateEntry, ProblemDocument
 from layoutproof.searching.legal import Partial
 from layoutproof.searching.machines import sources
@@ -211,8 +211,41 @@ class TracedDocument(_SearchedDocument):
 
 def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
+    problem = answer.problem
+    if not isinstance(problem.kernels, DeclaredKernel):
+        return {
+            **_searched(answer),
+            "best": [_traced(one) for one in answer.rows],
+            "certificate": answer.certificate or {"kind": "unknown", "covered": 0},
+            "compiler": _stage(answer.stage),
+            "notes": [said for _, said in answer.model],
+        }
+    return {
+        **_searched(answer),
+        "candidates": answer.candidates,
+        "cost": "time" if problem.cost is None else str(problem.cost),
+        "over": "worst" if problem.worst else "sum",
+        "best": [
+            {
+                **_of_shapes(problem, one),
+                "findings": _findings(one.findings),
+                "partial_blocks": _partials(one.partials),
+                **_compiled(one.reply),
+            }
+            for one in answer.rows
+        ],
+        "certificate": answer.certificate,
+        "bound": answer.bound,
+        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
+        "model": _model(problem, problem.kernels.model),
+        **_besides(answer, problem),
+    }
+
+
+def _searched(answer: TilingAnswer) -> _SearchedDocument:
+    """The keys of both documents."""
     problem, others = answer.problem, answer.others
-    both: _SearchedDocument = {
+    return {
         **envelope(answer.verdict.exit_code),
         "subject": problem.name,
         "target": problem.target,
@@ -235,43 +268,20 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
         },
         "compute": answer.compute or "counted",
     }
-    if not isinstance(problem.kernels, DeclaredKernel):
-        return {
-            **both,
-            "best": [_traced(one) for one in answer.rows],
-            "certificate": answer.certificate or {"kind": "unknown", "covered": 0},
-            "compiler": _stage(answer.stage),
-            "notes": [said for _, said in answer.model],
-        }
-    machine, kept = problem.kernels.model.machine, problem.kept_free(problem.kernels.model.kernel)
+
+
+def _model(problem: Problem, model: CostModel) -> ModelEntry:
+    """The rates of the cost model, and how much of VMEM it may take."""
+    machine, kept = model.machine, problem.kept_free(model.kernel)
     return {
-        **both,
-        "candidates": answer.candidates,
-        "cost": "time" if problem.cost is None else str(problem.cost),
-        "over": "worst" if problem.worst else "sum",
-        "best": [
-            {
-                **_of_shapes(problem, one),
-                "findings": _findings(one.findings),
-                "partial_blocks": _partials(one.partials),
-                **_compiled(one.reply),
-            }
-            for one in answer.rows
-        ],
-        "certificate": answer.certificate,
-        "bound": answer.bound,
-        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
-        "model": {
-            "bandwidth": machine.bandwidth,
-            "peak": machine.peak,
-            "stores": machine.stores,
-            "step_overhead_ps": machine.overhead,
-            "vmem_limit": problem.vmem,
-            "headroom_percent": kept.percent,
-            "headroom_source": kept.source,
-            "sources": list(sources(machine, problem.step_overhead is not None)),
-        },
-        **_besides(answer, problem),
+        "bandwidth": machine.bandwidth,
+        "peak": machine.peak,
+        "stores": machine.stores,
+        "step_overhead_ps": machine.overhead,
+        "vmem_limit": problem.vmem,
+        "headroom_percent": kept.percent,
+        "headroom_source": kept.source,
+        "sources": list(sources(machine, problem.step_overhead is not None)),
     }
 
 

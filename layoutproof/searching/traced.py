@@ -30,6 +30,7 @@ from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, KernelTarget, Unmodelled, Work
 from layoutproof.pallas.judge import BODY, GRID, about_body, in_order, judge, kernel_target
 from layoutproof.pallas.memory_needed import memory_needed
+from layoutproof.searching import problems
 from layoutproof.searching.alike import Candidates, Contradicted, Kernels, same
 from layoutproof.searching.branch import DIVIDES
 from layoutproof.searching.compiled import CompilerReply
@@ -181,8 +182,7 @@ class _TracedSearch:
             if len(self.found) == best:
                 return k
             if len(self.told) - len(self.found) >= PATIENCE * best * effort:
-                said = f"the compiler was asked about {len(self.told)} candidates and took {len(self.found)}"
-                self.unasked = f"{said}; a larger effort asks on"
+                self.unasked = problems.COMPILER_BUDGET(len(self.told), len(self.found))
                 return k
         return len(self.ranked)
 
@@ -341,9 +341,9 @@ def set_aside(problem: Problem, one: TracedCandidate, target: KernelTarget, know
 
 def _uncounted(work: Sequence[Work], counted: bool) -> str:
     if not counted:
-        return f"there are more than {COUNTED} candidates, and few are traced; flops: says it, or fewer values"
+        return problems.TOO_MANY_CANDIDATES(COUNTED)
     if not all(one.always for one in work):
-        return "some matrix products of the body stand under conditions; flops: says what they are together"
+        return problems.PRODUCTS_UNDER_CONDITIONS()
     return ""
 
 
@@ -352,7 +352,7 @@ def _full(kernel: Kernel, target: KernelTarget) -> str:
     # the call around a pipeline counts its buffers
     for memory in () if kernel.pipeline == "emit_pipeline" else memory_needed(kernel, target):
         if memory.least > memory.limit:
-            return f"{memory.name} (more than {memory.limit} bytes)"
+            return problems.MEMORY_OVER(memory.name, memory.limit)
     return ""
 
 
@@ -376,10 +376,10 @@ def prices(problem: Problem, calls: Kernels, counted: bool = False) -> Prices:
         if isinstance(call, Unmodelled):
             raise Unsupported(f"{call.name}: {call.reason}")
         if call.manual_dma and not any(operand.windowed for operand in call.operands):
-            raise Unsupported(f"{call.name}: all its data are moved by manual DMA, so there is no block to choose")
+            raise Unsupported(problems.NO_BLOCK_TO_CHOOSE(call.name))
         kernels.append(replace(call, vmem_limit=problem.limit) if problem.limit else call)
     if not kernels:
-        raise Unsupported("the function makes no Pallas call")
+        raise Unsupported(problems.NO_PALLAS_CALL())
     models = []
     for k, kernel in enumerate(kernels):
         _check_known(kernel)
@@ -410,11 +410,11 @@ def priced(problem: Problem, values: Mapping[str, int], given: Prices) -> Traced
 def _check_known(kernel: Kernel) -> None:
     """Undecided where a size of the kernel is known at run time only."""
     if any(isinstance(n, Size) for n in kernel.grid):
-        raise Unsupported(f"{kernel.name}: its grid is known at run time only")
+        raise Unsupported(problems.GRID_AT_RUN_TIME(kernel.name))
     amounts = [n for o in kernel.operands for n in (*o.dims, *(b.size for b in o.block))]
     for amount in (*amounts, *(n for s in (*kernel.scratch, *kernel.scoped) for n in s.dims)):
         if isinstance(amount, Size):
-            raise Unsupported(f"the size {amount} is known at run time only")
+            raise Unsupported(problems.SIZE_AT_RUN_TIME(amount))
 
 
 def illegal(
@@ -431,7 +431,7 @@ def illegal(
     open_question = ""
     for kernel in one.kernels:
         if kernel.platform != target.platform:
-            open_question = f"{kernel.name} is for {kernel.platform}; {target.name} has kernels for {target.platform}"
+            open_question = problems.KERNEL_OF_OTHER_TARGET(kernel.name, kernel.platform, target.name, target.platform)
             continue
         try:
             full = _full(kernel, target)
@@ -446,7 +446,7 @@ def illegal(
         if found is not None and proved:
             return _named(found, because), True
         if found is not None:
-            open_question = open_question or f"{found.question} {found.subject}: {found.reason}"
+            open_question = open_question or problems.QUESTION_OF(found.question, found.subject, found.reason)
     return open_question, not open_question
 
 
@@ -471,7 +471,7 @@ def of_bodies(
             if found.verdict is Verdict.REFUTED and found.severity == "error":
                 return _named(found, because), ()
             if found.verdict is Verdict.UNKNOWN and found.severity == "error":
-                unknown.append(f"{found.question} {found.subject}: {found.reason}")
+                unknown.append(problems.QUESTION_OF(found.question, found.subject, found.reason))
     return "", tuple(unknown)
 
 

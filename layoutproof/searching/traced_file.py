@@ -14,6 +14,7 @@ from layoutproof.compiler.tracing import permit
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.recorded import Recorded, plain
 from layoutproof.mosaic.ask import CompilerQuestion, asked
+from layoutproof.searching import problems
 from layoutproof.searching.alike import Kernels
 from layoutproof.searching.compiler_stage import Report, reports
 from layoutproof.searching.document import at, at_key, beside
@@ -74,7 +75,7 @@ def _calls(said: TraceSearch, root: Node, file: str) -> tuple[Callable[[Mapping[
     spoken = {name for value in kwargs.values() if isinstance(value, str) for name in _NAME.findall(value)}
     for name in said.tune:
         if name in kwargs and name not in spoken:
-            what = f"{name} is tuned, and kwargs pass {shorten(repr(kwargs[name]), 40)} for it"
+            what = problems.TUNED_AND_PASSED(name, shorten(repr(kwargs[name]), 40))
             raise at_key(root.value["kwargs"], name, file, what)
     given = {**kwargs, **{name: name for name in said.tune if name not in spoken}}
     with at(root.value["trace"], file):

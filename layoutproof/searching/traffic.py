@@ -10,6 +10,7 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.term import Amount, Term
 from layoutproof.hardware.tpu_tiles import grain
 from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.searching import problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,9 @@ def _traffic(kernel: Kernel, operand: Operand) -> Traffic:
     if operand.unmodelled:
         raise Unsupported(f"{operand.name}: {operand.unmodelled}")
     if operand.windowed and any(block.kind in ("element", "bounded") for block in operand.block):
-        raise Unsupported(f"{operand.name}: what Element and BoundedSlice windows move is not priced")
+        raise Unsupported(problems.WINDOWS_NOT_PRICED(operand.name))
     if operand.windowed and operand.dtype not in ELEMENT_BITS:
-        raise Unsupported(f"{operand.name}: the width of {operand.dtype} is not known")
+        raise Unsupported(problems.WIDTH_UNKNOWN(operand.name, operand.dtype))
     place = {name: k for k, name in enumerate(kernel.grid_names)}
     uses = tuple(frozenset(place[name] for name in term.names() if name in place) for term in operand.index)
     chosen = [k for used in uses for k in used]

@@ -10,6 +10,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import product
 from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_tiles import LANES, round_up
+from layoutproof.searching import problems
 from layoutproof.searching.traffic import Traffic
 from layoutproof.solvers.arrays import ArrayNumbers
 
@@ -25,7 +26,7 @@ class FloatArrays(ArrayNumbers):
         return self.library.where(condition, made(if_true), made(if_false))
 
     def xor(self, left: object, right: object) -> NoReturn:
-        raise Unsupported("takes an xor of numbers that are kept as floats")
+        raise Unsupported(problems.XOR_OF_FLOATS())
 
 
 def walked(
@@ -50,11 +51,11 @@ def walked(
         most = product(extents) * product(block) * one.bits * LANES * 32
         return _between(0, most, on, name), _between(0, most, on, name)
     if reads(index):
-        raise Unsupported(f"{name}: how often its block changes depends on what its tables hold")
+        raise Unsupported(problems.CHANGES_BY_TABLES(name))
     outer = _apart(one, list(grid))
     steps = product(extents[len(outer) :])
     if steps > MOST:
-        raise BudgetExceeded(f"{name}: {steps} steps are too many to walk, and its index map has no closed form")
+        raise BudgetExceeded(problems.TOO_MANY_STEPS(name, steps))
     return _counted(one, grid, array, block, names, outer)
 
 
@@ -65,7 +66,7 @@ def _between(low: Any, high: Any, on: Numbers, name: str) -> Any:
     between = getattr(on, "between", None)
     if between is not None:
         return between(low, high)
-    raise Unsupported(f"{name}: how often its block changes is counted, not written down")
+    raise Unsupported(problems.CHANGES_COUNTED(name))
 
 
 def _apart(one: Traffic, grid_names: Sequence[str]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from layoutproof.compiler.tracing import hint_of
 from layoutproof.compiler.workers import Workers, spread
+from layoutproof.core import problems as core_problems
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, not_there, read
@@ -185,7 +186,7 @@ def run(check: Check) -> Outcome:
         outcome = _outcome(check, Verdict.UNKNOWN, "unknown", message_of(undecided))
         return replace(outcome, finding=replace(outcome.finding, hint=hint_of(str(undecided))))
     except Exception as error:
-        why = problems.INTERNAL_ERROR(type(error).__name__, error)
+        why = core_problems.INTERNAL_ERROR(type(error).__name__, error)
         return _outcome(check, Verdict.UNKNOWN, "error", why, bad_input=True)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import MAX_YAML, read
 from layoutproof.core.message import restated
@@ -164,7 +165,7 @@ def read_file(path: str | Path) -> Node:
         return read_yaml(data.decode("utf-8-sig"), file)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise LayoutError(problems.NOT_UTF8(data[error.start]), file=file, line=line) from error
+        raise LayoutError(core_problems.NOT_UTF8(data[error.start]), file=file, line=line) from error
 
 
 def read_yaml(text: str, file: str = "") -> Node:

@@ -45,7 +45,6 @@ FLAG_NAMES_FILE = Template(
 GATE_CLAIM_EXPECTATION = Template(
     "specs.gate_claim_expectation", "the gate says what came of it, so it takes no 'expect', 'reason' or 'figures'"
 )
-INTERNAL_ERROR = Template("specs.internal_error", "this is a bug in layoutproof, please report it: {kind}: {error}")
 KERNEL_NAME = Template("specs.kernel_name", "{name!r} is no name: letters, digits, '_', '.' and '-' only")
 KERNEL_NAME_TAKEN = Template("specs.kernel_name_taken", "{name!r} is named among the layouts too")
 KEY_MISSING = Template("specs.key_missing", "{key!r} is missing")
@@ -68,7 +67,6 @@ MAXIMUM_WITH_CONSTANT = Template(
     "{place}: the maximum also holds a number of the code, and where all others are far below that, every "
     "exponential is 0",
 )
-NOT_UTF8 = Template("specs.not_utf8", "not UTF-8 text: byte {byte:#04x}")
 NOT_YAML = Template("specs.not_yaml", "not YAML: {problem}")
 NO_CHECK_FOUND = Template("specs.no_check_found", "no check in {paths}; there is nothing to prove")
 NO_COORDINATES = Template("specs.no_coordinates", "a place needs coordinates, such as 'offset: 17' or 'lane: 5'")

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
+from tests.said import stretch
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +87,7 @@ def test_a_false_claim_fails_though_nothing_changed(checkout: Path) -> None:
     (checkout / "specs" / "b.yaml").write_text("checks:\n  - injective: {strided: 'f32[3,5] strides (4,1)'}\n")
     done = run(checkout, REAL, PATHS_TO_GATE="")
     assert done.returncode == 1
-    assert "are both stored at offset 4" in done.stdout
+    assert stretch("properties.replicas_distinct_both", place="offset 4") in done.stdout
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
@@ -288,4 +290,4 @@ def test_a_file_that_is_called_as_an_option(checkout: Path) -> None:
     done = run(checkout, REAL, PATHS_TO_CHECK="*.yaml", PATHS_TO_GATE="*.yaml")
     assert (checkout / "b.yaml").read_text() == before
     assert done.returncode == 1, done.stderr
-    assert "are both stored at offset 4" in done.stdout
+    assert stretch("properties.replicas_distinct_both", place="offset 4") in done.stdout

@@ -14,6 +14,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.answers.of_ci import Baseline, baseline_of
 from tests.cli.in_one_process import Answer, commands
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 WITH_JAX = pytest.mark.skipif(
@@ -85,6 +86,18 @@ def times(folder: Path, name: str) -> int:
 
 
 REPORTS = ("--sarif=o.sarif", "--junit=o.xml", "--markdown=o.md", "--html=o.html", "--out-json=o.json")
+
+
+def test_a_file_that_cannot_be_read_is_told_once(project: Path) -> None:
+    """Both halves read it; the half of the changes says that it compares nothing. As JSON each half is whole."""
+    (project / "specs" / "a.yaml").write_text("source: us\nchecks: [\n")
+    found = alone(project, "--against", "main", "--out-json=o.json")
+    assert found.code == 2
+    assert found.out.count("specs/a.yaml:3:1") == 1
+    assert words("gating.unreadable_files", files="specs/a.yaml") in found.out
+    halves = json.loads((project / "o.json").read_text())
+    assert [halves[half]["exit_code"] for half in ("check", "gate")] == [2, 2]
+    assert [entry["id"] for entry in halves["gate"]["findings"]] == ["specs.not_yaml"]
 
 
 @WITH_JAX

@@ -19,7 +19,7 @@ from layoutproof.cli.arguments import write_whole
 from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
 from layoutproof.specs.spec_model import kinds
-from tests.said import words
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -202,13 +202,15 @@ BAD = {
     ("ask", "same_map", SCORES): "same_map is about 2 layouts; got 1",
     ("ask", "injective", SCORES, "--at-most", "2%"): "injective does not know the option 'at_most'",
     ("ask", "injective", SCORES, "--engine", "z3"): "unknown engine 'z3'",
-    ("ask", "injective", SCORES, "--target", "v5e"): "--target gives a bare shape such as f32[1000,5] its layout",
+    ("ask", "injective", SCORES, "--target", "v5e"): stretch("cli.target_of_bare_shape"),
     ("ask", "injective", "f32[3]", "--target", "v5x"): "unknown TPU generation 'v5x'",
-    ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): "--permutation is written 2,3; '1;0' is not a whole",
+    ("ask", "bitcast", SCORES, SCORES, "--permutation", "1;0"): stretch(
+        "cli.index_form", what="--permutation", found="1;0"
+    ),
     ("ask", "injective", "{a: "): "not YAML",
     ("ask", "injective", "{a: 1, b: 2}"): "a layout is a text or a mapping with one key",
     ("locate", SCORES, "2,x"): words("cli.index_form", what="an index", found="x"),
-    ("locate", SCORES, "2,7"): "index 7 of dimension 1",
+    ("locate", SCORES, "2,7"): stretch("questions.index_outside", index=7, dimension=1),
     ("locate", SCORES, "2"): "1 ",
     ("locate", "f32[N]{0}", "2"): "size N",
     ("locate", SCORES, "--at", "lane 5"): "unknown coordinate 'lane'; known: offset, p0",
@@ -344,7 +346,7 @@ def test_locate_at_a_place(run: Any) -> None:
     ]
     code, out, err = run("locate", "f32[3,5] strides (4,1)", "--at", "offset")
     assert (code, out) == (3, "")
-    assert "the coordinates do not tell i" in err
+    assert stretch("questions.formula_digits", dimension="i") in err
     code, out, err = run("locate", "(i < 100000000) -> (i * 7 % 10,)", "--at", "p0=3")
     assert (code, out) == (3, "")
     assert "at least 16 elements" in err

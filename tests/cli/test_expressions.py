@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from layoutproof.cli import main as cli
+from tests.said import stretch
 
 TILED = '{tile: ["S[(8,8):(8,1)]", "S[(2,3):(3,1)]"]}'
 IS = "S[(8,2,8,3):(48,3,6,1)] on (16,24) = tile(S[(8,8):(8,1)], S[(2,3):(3,1)])"
@@ -111,7 +112,7 @@ def test_the_two_rows_of_the_document(run: Any) -> None:
 def test_nothing_bounds_the_axes(run: Any) -> None:
     """A layout in its own range is no question; a bound, from the target or the text, makes it one."""
     code, out, _ = run("ask", "in_bounds", "S[64:1@lane]")
-    assert (code, "vacuous: nothing bounds the axes; the layout reaches lane 0..63" in out) == (3, True)
+    assert (code, stretch("properties.in_bounds_vacuous", reach="lane 0..63") in out) == (3, True)
     for bound in ("--within cuda", "--within {lane: 32}"):
         assert run("ask", "in_bounds", "S[64:1@lane]", *bound.split(" ", 1))[0] == 1
         assert run("ask", "in_bounds", "S[32:1@lane]", *bound.split(" ", 1))[0] == 0

@@ -15,6 +15,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.core import files
 from layoutproof.core.errors import LayoutError
+from tests import said
 from tests.cli.in_one_process import commands
 from tests.hlo.dumps import SMALL
 
@@ -208,7 +209,7 @@ def test_a_file_for_another_command_is_told_which(tmp_path: Path) -> None:
     (checked, searched), _ = commands(tmp_path, ["check", "search.yaml"], ["search", "good.yaml"])
     assert checked.code == searched.code == 2
     assert "search.yaml:1:1" in checked.out
-    assert "solve it with: layoutproof search search.yaml" in checked.out
+    assert said.stretch("specs.search_file", file="search.yaml") in checked.out
     assert searched.err == (
         "good.yaml:2:1: a spec file: it makes claims and states no problem; "
         "prove them with: layoutproof check good.yaml\n"
@@ -228,7 +229,7 @@ def test_a_file_without_checks_is_for_the_gate_and_never_green(tmp_path: Path) -
         *(["check", "old"], ["check", "new", "--json"], ["gate", "old", "old"], ["gate", "old", "new"]),
         ["check", "empty.yaml"],
     )
-    assert (alone.code, "no checks; there is nothing to prove" in alone.out) == (3, True)
+    assert (alone.code, said.stretch("specs.file_without_checks") in alone.out) == (3, True)
     assert "stated and never asked, so nothing is proved of it: layout x (old/a.yaml:2)" in alone.out
     found = json.loads(beside.out)
     assert (beside.code, found["summary"]["proved"]) == (3, 1)

@@ -14,6 +14,7 @@ import pytest
 
 from layoutproof.cli import main as cli
 from tests.gating.test_programs import SMALL
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +140,10 @@ def test_against_from_a_folder_below(repository: Any, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("reference", "problem"),
-    [("nowhere", "git has no revision 'nowhere' here"), ("--all", "is not a git revision")],
+    [
+        ("nowhere", stretch("gating.unknown_revision", reference="nowhere")),
+        ("--all", stretch("gating.no_revision_name")),
+    ],
 )
 def test_a_revision_that_is_not_there(reference: str, problem: str, repository: Any) -> None:
     """In plain words, exit 2."""
@@ -298,7 +302,11 @@ def test_a_claim_that_was_refuted_when_it_was_locked(run: Any) -> None:
     assert out.endswith("1 finding in 1 file: 1 denied\n")
     write("specs/s.yaml", Path("specs/s.yaml").read_text() + "    expect: refuted\n")
     code, out, _ = run()
-    assert (code, "loosened" in out, "expect was proved, is refuted" in out) == (1, True, True)
+    assert (code, "loosened" in out, words("gating.expect_changed", old="proved", new="refuted") in out) == (
+        1,
+        True,
+        True,
+    )
     run("--lock")
     assert run()[0] == 0
 
@@ -365,7 +373,7 @@ def test_an_interrupt_leaves_a_usable_part(run: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(compare, "compare_pair", interrupted)
     code, out, _ = run("old", "new", "--json")
     report = json.loads(out)
-    assert (code, report["partial"], report["notes"]) == (130, True, ["interrupted after 2 of 3 changed files"])
+    assert (code, report["partial"], report["notes"]) == (130, True, [words("gating.interrupted", done=2, changed=3)])
     assert [f["relpath"] for f in report["findings"]] == ["0.yaml", "1.yaml"]
 
 

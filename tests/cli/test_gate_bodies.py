@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("jax", reason="tracing kernels needs the extra [jax]")
 
 from layoutproof.cli import main as cli
+from tests import said
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +168,7 @@ def test_a_lock_without_a_body(capsys: pytest.CaptureFixture[str]) -> None:
     for against in ((), ("--against", "main")):
         exit_code, found = gate(capsys, *against)
         assert (exit_code, set(found)) == (3, {"unknown"})
-        assert found["unknown"].endswith("write it anew with: layoutproof gate --lock")
+        assert found["unknown"].endswith(said.stretch("gating.write_anew", command="layoutproof gate --lock"))
     assert cli.run(["gate", "--lock"]) == 0
     assert Path("layoutproof.lock").read_text().splitlines() == lines
     assert gate(capsys) == (0, {})
@@ -208,4 +209,4 @@ def test_a_line_that_is_none(value: Any, capsys: pytest.CaptureFixture[str]) -> 
     with Path("layoutproof.lock").open("a") as lock:
         lock.write(json.dumps(["specs/k.yaml", "body", "copy:body", value]) + "\n")
     assert cli.run(["gate"]) == 2
-    assert "not a line of a lock file" in capsys.readouterr().err
+    assert said.stretch("gating.no_lock_line") in capsys.readouterr().err

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_one_process import commands
+from tests.said import stretch
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,7 @@ def around(table, x):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"), [("through", 3, "depends on what prefetch0 holds"), ("around", 0, "")]
+    ("name", "code", "said"), [("through", 3, stretch("kernel.blocks_depend", table="prefetch0")), ("around", 0, "")]
 )
 def test_blocks_that_a_table_chooses_through_itself_end_as_unknown(
     tmp_path: Path, name: str, code: int, said: str

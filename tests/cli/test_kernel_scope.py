@@ -13,6 +13,7 @@ import pytest
 import layoutproof as lp
 from layoutproof.cli import main as cli
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -190,7 +191,7 @@ def test_a_pipeline_over_a_view_leaves_the_rest_unwritten(run: Any) -> None:
     """What it is not given, it does not store: rows 32 and up of the output."""
     code, out, _ = run("hands:piped", "--arg", "f32[64,128]", "--kwarg", "view=True")
     assert code == 1
-    assert "no program copies to element [32, 0] of outputs" in out
+    assert stretch("pallas.outputs_stored_no_copy", what="element [32, 0] of outputs") in out
 
 
 def test_copies_by_hand_are_judged(run: Any) -> None:
@@ -224,7 +225,9 @@ def test_a_single_property_does_not_hide_what_is_moved_by_hand(run: Any) -> None
 
 
 ON_TRITON = "what the body does: it was read as a TPU runs it; bodies of kernels for triton are not read; --only grid"
-OF_TRITON = "what the body does: bodies of kernels for triton are not read; --only grid asks less"
+OF_TRITON = words(
+    "pallas.body_unread", unread=words("traced.platform", platform="triton"), less_asked="--only grid asks less"
+)
 
 
 @pytest.mark.parametrize(
@@ -491,7 +494,7 @@ def test_a_baseline_accepts_what_it_records_and_nothing_else(run: Any) -> None:
     assert run(*UNKNOWN, "--kwarg", "many=16", "--baseline", "known.json")[0] == 3
     for text, problem in (
         ("[]", "is no baseline"),
-        ('{"version": ' + "[" * 9_000, "is no baseline: no JSON: maximum recursion depth"),
+        ('{"version": ' + "[" * 9_000, stretch("pallas.baseline", problem="no JSON: maximum recursion depth")),
         ("{", "is no baseline"),
         ('{"version": 9, "accepted": {}}', "is no"),
     ):

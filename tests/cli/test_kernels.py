@@ -22,7 +22,7 @@ from layoutproof.pallas.from_jax.user import argument
 from layoutproof.pallas.judge import kernel_of, kernel_target
 from layoutproof.pallas.report import as_json, place, summary, text, why_unknown
 from tests.cli.user_code import ABOUT_BODIES, CALL_LINE, SPEC_LINE, WITH_TARGET, kernels_command
-from tests.said import words
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -174,7 +174,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
     assert run("users_kernels:gather_below_8", *arguments[1:])[0] == 0
     code, _, err = run(*arguments, "--assume", "0 <= t < 8")
     assert code == 2
-    assert "about no table; the calls have prefetch0" in err
+    assert stretch("kernel.assumption_no_table", have="the calls have prefetch0") in err
 
 
 @pytest.mark.parametrize(
@@ -370,15 +370,23 @@ def test_a_kernel_of_types_as_numpy_writes_them(run: Any) -> None:
     ("arguments", "said"),
     [
         (["nowhere_at_all:f"], "there is no module 'nowhere_at_all'; modules are found from "),
-        (["users_kernels.deep:f"], "there is no module 'users_kernels.deep'"),
+        (["users_kernels.deep:f"], stretch("traced.no_module", part="users_kernels.deep")),
         (["nowhere.py:f"], "nowhere.py: No such file"),
-        (["users_kernels:cpy"], "users_kernels has no 'cpy'; did you mean 'copy'?"),
+        (["users_kernels:cpy"], "users_kernels has no 'cpy'" + words("core.did_you_mean", name="copy")),
         (["users_kernels:three"], words("traced.not_callable", where="users_kernels", name="three", found=3)),
         (["users_kernels"], words("traced.function_form", place="users_kernels")),
-        ([":f"], "a function is written MODULE:FUNCTION"),
+        ([":f"], stretch("traced.function_form")),
         (["a b:f"], words("traced.no_module_name", where="a b")),
-        (["users_kernels:copy"], "takes (x, block=256) and was given 0 arguments: missing a required argument: 'x'"),
-        (["users_kernels:whole", "--arg", "f32[8]"], "takes () and was given 1 argument: too many positional"),
+        (
+            ["users_kernels:copy"],
+            stretch(
+                "traced.called_with",
+                parameters="x, block=256",
+                given="0 arguments",
+                error="missing a required argument: 'x'",
+            ),
+        ),
+        (["users_kernels:whole", "--arg", "f32[8]"], stretch("traced.called_with", parameters="", given="1 argument")),
         (["users_kernels:copy", "--arg", "f32[8]", "--kwarg", "bloc=8"], "unexpected keyword argument 'bloc'"),
         (
             ["users_kernels:copy", "--arg", "q32[8]"],
@@ -526,7 +534,7 @@ def test_a_target_for_other_kernels_is_said() -> None:
     """A TPU kernel judged for a GPU: its demands are not asked, and the report says so."""
     tpu, wrong = (replace(kernel(grid), plain=False) for grid in (4, 3))
     call = judged(tpu, target="triton")
-    assert call.foreign == "the kernel is for tpu, and triton knows kernels for triton"
+    assert call.foreign == words("pallas.foreign", platform="tpu", target="triton", chip_platform="triton")
     assert call.foreign in text([call])
     assert call.foreign in why_unknown(call)
     assert call.verdict is Verdict.UNKNOWN

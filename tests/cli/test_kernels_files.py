@@ -9,6 +9,7 @@ import pytest
 
 from layoutproof.cli import main as cli
 from tests.cli.user_code import kernels_command
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -59,9 +60,9 @@ def test_traced_calls_of_a_spec_file(run: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("- 1\n", "a.yaml:1: not a spec file that names layouts or kernels"),
-        ("search: x\n", "a.yaml:1: not a spec file that names layouts or kernels"),
-        ("layouts:\n  a: f32[3]\n", "a.yaml makes no Pallas call; there is nothing to prove"),
+        ("- 1\n", "a.yaml:1: " + words("specs.no_definitions")),
+        ("search: x\n", "a.yaml:1: " + words("specs.no_definitions")),
+        ("layouts:\n  a: f32[3]\n", words("specs.no_pallas_call", function="a.yaml")),
         ("layouts:\n  a: {kernel: {grid: [4]}}\n", "a.yaml:2: a: "),
         ("layouts: [\n", "a.yaml:"),
     ],

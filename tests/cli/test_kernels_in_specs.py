@@ -16,7 +16,7 @@ from layoutproof.specs.check import Outcome, check_paths, run
 from layoutproof.specs.spec import load, loads
 from layoutproof.specs.spec_model import json_schema, kinds
 from tests.cli.user_code import folder_with_kernels
-from tests.said import words
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -63,12 +63,20 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("kernel: two", "as expected", ""),
         ("kernel: two[1]", "as expected", ""),
         ("kernel: two[body]", "as expected", ""),
-        ("kernel: mixed", "wrong", "outputs_covered: no program writes outputs[768:1000, 0:128]"),
-        ("outputs_covered: mixed", "wrong", "no program writes outputs[768:1000, 0:128]"),
+        (
+            "kernel: mixed",
+            "wrong",
+            "outputs_covered: " + words("pallas.rows_unwritten", operand="outputs", rows="768:1000, 0:128"),
+        ),
+        ("outputs_covered: mixed", "wrong", words("pallas.rows_unwritten", operand="outputs", rows="768:1000, 0:128")),
         ("kernel: mixed[1]", "as expected", ""),
         ("kernel: assumed", "as expected", ""),
         ("blocks_in_bounds: wrong", "as expected", ""),
-        ("kernel: wrong", "wrong", "outputs_covered: no program writes outputs[896:1000, 0:128]"),
+        (
+            "kernel: wrong",
+            "wrong",
+            "outputs_covered: " + words("pallas.rows_unwritten", operand="outputs", rows="896:1000, 0:128"),
+        ),
         ("outputs_covered: wrong", "wrong", "use pl.cdiv(1000, 128) = 8"),
         ("{kernel: wrong, expect: refuted}", "as expected", ""),
         ("{kernel: mm, expect: refuted}", "wrong", words("specs.verdict_differs", found="proved", expected="refuted")),
@@ -77,7 +85,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ("kernel: hand", "as expected", ""),
         ("kernel: barrier", "unknown", "manual DMA"),
         ("blocks_in_bounds: hand", "unknown", "manual DMA"),
-        ("kernel: none", "unknown", "makes no Pallas call; there is nothing to prove"),
+        ("kernel: none", "unknown", stretch("specs.no_pallas_call")),
         ("kernel: table", "unknown", "0 <= prefetch0 < 8"),
         ("block_shape: two", "error", "hardware target; give one"),
         ("{block_shape: two, target: v5e}", "as expected", ""),
@@ -92,9 +100,9 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 calls="users_kernels:two makes 2: 0 body, 1 body",
             ),
         ),
-        ("injective: mm", "error", "injective is about layouts, and Pallas calls are kernels"),
+        ("injective: mm", "error", stretch("specs.property_of_layouts", property="injective")),
         ("kernel: raises", "error", "RuntimeError: no such luck"),
-        ("{locate: two, index: [1], is: {offset: 1}}", "error", "a fact is about one call"),
+        ("{locate: two, index: [1], is: {offset: 1}}", "error", stretch("specs.fact_needs_one_call")),
     ],
 )
 def test_checks_of_traced_calls(check: str, status: str, because: str, outcome: Any) -> None:

@@ -24,6 +24,8 @@ from layoutproof.pallas.findings import Judged
 from layoutproof.pallas.overruled import overruled
 from layoutproof.pallas.replay import Replay, Sign, contents
 from layoutproof.pallas.rules import body_in_bounds
+from tests.said import stretch as stretch_of
+from tests.said import words as words_of
 
 pytestmark = pytest.mark.slow
 
@@ -196,7 +198,7 @@ def test_what_runs_show_stands_beside_the_verdicts(tmp_path: Path) -> None:
         return str(finding["replay"])
 
     assert said("padded", "undefined_values") == "NaN in outputs at (0, 0) (1,024 of 1,024 elements)"
-    assert "it waits and does nothing else, and was ended after 5 s" in said("waits_twice", "dma_order")
+    assert stretch_of("traced.process_waits", still=5) in said("waits_twice", "dma_order")
     assert said("same_rows", "body_races").startswith("a race: a write at ")
     assert "IndexError: Out-of-bounds read" in said("behind_the_end", "body_in_bounds")
     assert kernels["by_table"]["replay"]["tables"]["prefetch0"][0] > 24
@@ -206,7 +208,7 @@ def test_what_runs_show_stands_beside_the_verdicts(tmp_path: Path) -> None:
     problems = {name: kernel["replay"]["problem"] for name, kernel in kernels.items() if kernel["replay"]["problem"]}
     assert problems == {
         "ends": "JAX's interpreter of TPU kernels ended with exit code 7 on it",
-        "large": "8,192 programs; at most 4,096 are run",
+        "large": words_of("pallas.run_programs", programs=8192, most=4096),
         "dynamic": "sizes that only the running program knows: grid0",
     }
 
@@ -238,7 +240,7 @@ def test_a_file_and_a_spec_run_nothing(capsys: pytest.CaptureFixture[str], tmp_p
     """What holds no function is bad usage, in Python too."""
     for words in (["a.hlo", "--replay"], ["users.py:right", "--replay", "--spec"]):
         assert run(["kernels", *words]) == 2
-        assert "--replay runs a function's kernels" in capsys.readouterr().err
+        assert stretch_of("cli.file_with_replay") in capsys.readouterr().err
     with pytest.raises(lp.LayoutError, match="a function is run"):
         lp.kernels(tmp_path / "a.yaml", replay=True)
 
@@ -252,8 +254,12 @@ def test_a_sign_speaks_of_its_own_questions() -> None:
     run = Replay((Sign("nan", "NaN in outputs at (0,)"),), jax="0.10.2")
     assert run.of(_refuted("outputs_stored")) == "NaN in outputs at (0,)"
     assert run.of(_refuted("parallel_writes")).startswith("nothing of it; ")
-    assert Replay(jax="0.10.2").of(_refuted("body_races")).startswith("nothing of it; two cores")
-    assert run.of(_refuted("grid_positive")) == "nothing of it; no sign of a run speaks of this question"
+    assert (
+        Replay(jax="0.10.2")
+        .of(_refuted("body_races"))
+        .startswith(words_of("pallas.nothing_of_it_seen", blind="two cores"))
+    )
+    assert run.of(_refuted("grid_positive")) == words_of("pallas.nothing_of_it_seen", blind=words_of("pallas.no_sign"))
     assert run.of(_refuted("inputs_read")) == "nothing of it; an element that is not read leaves no trace in a result"
     assert run.of(_refuted("inputs_read", "info")) == ""
     assert run.of(Finding("outputs_stored", "outputs", verdict=Verdict.PROVED)) == ""
@@ -346,7 +352,9 @@ def test_a_sign_that_proofs_exclude_is_a_conflict(
     ("sign", "more", "known"),
     [
         (
-            Sign("nan", "NaN in outputs, on memory that starts as 0 too", "outputs", "so it is no memory"),
+            Sign(
+                "nan", "NaN in outputs, on memory that starts as 0 too", "outputs", stretch_of("traced.written_memory")
+            ),
             {},
             "no memory",
         ),
@@ -355,7 +363,7 @@ def test_a_sign_that_proofs_exclude_is_a_conflict(
         (
             Sign("nan", "NaN in outputs", "outputs"),
             {"operands": (Operand("x", "in", (8,), "f32", (Block("element", 8, 1),), (Term("int", 0),)),)},
-            "leaves out the padding of Element windows",
+            stretch_of("pallas.element_padding"),
         ),
     ],
 )

@@ -12,6 +12,8 @@ import pytest
 
 from layoutproof.cli import main as cli
 from tests.cli.user_code import command_in
+from tests.said import stretch as stretch_of
+from tests.said import words as words_of
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +64,7 @@ def test_the_table_and_the_certificate(run: Any) -> None:
     assert "nothing outside of the table that the rules allow and headroom leaves costs less than 5.988 ms" in out
     assert "all 28672 candidates enumerated" in out
     assert "an assumption of this tool, not measured" in out
-    assert "nothing here was measured on a chip" in out
+    assert stretch_of("searching.cost_model") in out
     for name in ("blocks_in_bounds", "outputs_covered", "memory_budget", "revisits"):
         assert name in out
 
@@ -109,9 +111,9 @@ def test_several_shapes_and_a_cost_of_ones_own(run: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "code", "why"),
     [
-        ("cost: bytes // (bm - 128)", 0, "an expression of the file divides by 0"),
-        ("constraints: [bytes % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
-        ("constraints: [1024 % (bm - 128) == 0]", 0, "an expression of the file divides by 0"),
+        ("cost: bytes // (bm - 128)", 0, words_of("searching.divides_by_zero")),
+        ("constraints: [bytes % (bm - 128) == 0]", 0, words_of("searching.divides_by_zero")),
+        ("constraints: [1024 % (bm - 128) == 0]", 0, words_of("searching.divides_by_zero")),
         ("cost: 0 - vmem", 0, "the rules allow and headroom leaves costs less than -"),
         ("cost: bytes + (bm ^ bn)", 0, "all 256 candidates enumerated"),
         ("cost: (time * bk) % 1000003", 0, "all 256 candidates enumerated"),
@@ -133,7 +135,7 @@ def test_what_is_moved_by_hand_is_not_counted_and_so_unknown(run: Any) -> None:
     text = SMALL.replace('block: [bm, bk], index: "(i, j, k) -> (i, k)"', "memory: any")
     code, out, _ = run(write(text))
     assert code == 3
-    assert "x: moved by the kernel itself" in out
+    assert stretch_of("searching.moved_by_kernel", operands="x") in out
     assert run(write(text + "cost: steps * vmem\n"))[0] == 0
 
 
@@ -148,10 +150,10 @@ def test_headroom_is_stated_with_its_source(run: Any) -> None:
     assert (model["headroom_percent"], model["vmem_limit"]) == (21, (16 << 20) * 79 // 100)
     assert "1.26 x windows and scratch" in model["headroom_source"]
     _, out, _ = run(write(plain + "headroom: 3%\n"), "--best", "1", "--why")
-    assert "3% of VMEM is kept free for that; stated in the file" in out
+    assert words_of("searching.headroom_kept", percent=3, source="stated in the file") in out
     code, _, err = run(write(plain + "headroom: [matmul]\n"))
     assert code == 2
-    assert "a kind of body (elementwise, matmul, reduction, attention)" in err
+    assert stretch_of("searching.headroom_form", known="elementwise, matmul, reduction, attention") in err
 
 
 def test_inputs_that_need_masks_are_named(run: Any) -> None:
@@ -211,14 +213,22 @@ def test_where_nothing_is_found_nothing_is_compiled(run: Any) -> None:
     text = SMALL[: SMALL.index("tune:")] + tune + SMALL[SMALL.index("flops:") + len("flops:") :]
     code, out, _ = run(write(text.replace("headroom: matmul", "vmem: 64KiB")), "--compile")
     assert code == 1
-    assert "compiler        not asked: there is nothing to compile" in out
+    assert ("compiler        not asked: " + words_of("searching.nothing_to_compile")) in out
 
 
 def test_nothing_is_feasible(run: Any) -> None:
     code, out, _ = run(SPECS / "infeasible.yaml")
     assert code == 1
-    assert "bm * bn >= 2**21, double buffering and 16.00 MiB of VMEM (v5e has 128.00) cannot all be met; any 2" in out
-    assert "21.70 MiB of VMEM would do" in out
+    assert (
+        stretch_of(
+            "searching.not_met_together",
+            conditions="bm * bn >= 2**21, double buffering",
+            last="16.00 MiB of VMEM (v5e has 128.00)",
+            others="any 2 of them",
+        )
+        in out
+    )
+    assert stretch_of("searching.enough_vmem", size="21.70 MiB") in out
     code, out, _ = run(SPECS / "infeasible.yaml", "--json")
     found = json.loads(out)
     assert code == found["exit_code"] == 1
@@ -245,8 +255,8 @@ def test_pruning(run: Any) -> None:
     code, out, _ = run(SPECS / "matmul.yaml", "--prune", names)
     assert code == 0
     assert "1 of 3 candidates are kept" in out
-    assert "VMEM: 23068672 bytes needed, 13254000 allowed" in out
-    assert "bm = 100 is not among its values, 128, 256 .. 8192" in out
+    assert words_of("searching.bytes_needed", why="VMEM", needed=23068672, allowed=13254000) in out
+    assert words_of("searching.not_among_values", name="bm", value=100, values="128, 256 .. 8192") in out
     code, out, _ = run(SPECS / "matmul.yaml", "--prune", names, "--json")
     found = json.loads(out)
     assert found["kept"] == rows[:1]
@@ -265,11 +275,11 @@ def test_pruning_gives_the_reason_of_a_property(run: Any) -> None:
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ("[1]", "candidates are a JSON list of objects"),
-        ("[]", "there is no candidate in the list"),
+        ("[1]", stretch_of("searching.candidates_form")),
+        ("[]", words_of("searching.no_candidate")),
         ("[{]", "c.json:1:3: this is no JSON"),
-        ('[{"bm": 128, "bn": 128}]', "candidate 1 has no 'bk'"),
-        ('[{"bm": 128, "bn": 128, "bk": "x"}]', "candidate 1: bk is a whole number of at least 1"),
+        ('[{"bm": 128, "bn": 128}]', stretch_of("searching.candidate_without", number=1, name="bk")),
+        ('[{"bm": 128, "bn": 128, "bk": "x"}]', stretch_of("searching.candidate_value", number=1, name="bk")),
     ],
 )
 def test_wrong_candidates(run: Any, rows: str, why: str) -> None:
@@ -312,9 +322,9 @@ def test_files_about_arrays(run: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("layout", "why"),
     [
-        ("f32[N,5]", "N is not in sizes"),
-        ("f32[1000,5]{1,0:T(n,128)}", "say what it may be, tune: {n: [..]}"),
-        ("f32[1000,5]{1,0:T(8,128)(m,1)}", "say what it may be, tune: {m: [..]}"),
+        ("f32[N,5]", stretch_of("searching.not_in_sizes", name="N")),
+        ("f32[1000,5]{1,0:T(n,128)}", stretch_of("searching.tile_name", name="n")),
+        ("f32[1000,5]{1,0:T(8,128)(m,1)}", stretch_of("searching.tile_name", name="m")),
     ],
 )
 def test_padding_of_sizes_with_names(run: Any, layout: str, why: str) -> None:
@@ -351,7 +361,7 @@ def test_files_about_functions(run: Any) -> None:
     assert code == 0
     assert found["kept"] == rows[:1]
     assert found["figures"][0]["steps"] == 8 * 8 * 4
-    assert "bm = 100 is not among its values" in found["dropped"][0]["reason"]
+    assert stretch_of("searching.not_among_values", name="bm", value=100) in found["dropped"][0]["reason"]
     code, out, _ = run(write(text), "--prune", "c.json")
     assert "1 of 2 candidates are kept" in out
 

@@ -15,6 +15,7 @@ from layoutproof.searching import ready
 from layoutproof.searching.read import read_problem
 from layoutproof.specs.positions import read_yaml
 from tests.cli.user_code import command_in
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -91,19 +92,28 @@ def test_a_function_is_searched_without_a_file(run: Any) -> None:
         (["a:b", "--dtype", "bf16", "--tune", "bm=8"], "dtype is for ready kernels"),
         (["a:b"], "--tune bm=128..2048"),
         (["a:b", "--tune", "bm"], "--tune takes NAME=VALUE"),
-        (["a:b", "--tune", "bm=x"], "a variable is written bm=256"),
-        (["a:b", "--tune", "bm=8..64:0"], "'multiple_of': expected a number of at least 1; found 0"),
+        (["a:b", "--tune", "bm=x"], stretch("searching.variable_form")),
+        (
+            ["a:b", "--tune", "bm=8..64:0"],
+            "'multiple_of': " + words("specs.expected", wanted="a number of at least 1", found="0"),
+        ),
         (["a:b", "--tune", "bm=64..8"], "'bm': no number is in"),
         (["a:b", "--tune", "bm=8..N"], "'bm': N is not known here; known: no name"),
-        (["a:b", "--tune", "bm=8,16", "--kwarg", "bm=32"], "bm is tuned, and kwargs pass '32' for it"),
-        (["matmul", "8", "8", "8", "--dtype", "f77"], "inputs[0]: array: unknown element type 'f77'"),
+        (
+            ["a:b", "--tune", "bm=8,16", "--kwarg", "bm=32"],
+            words("searching.tuned_and_passed", name="bm", value="'32'"),
+        ),
+        (
+            ["matmul", "8", "8", "8", "--dtype", "f77"],
+            "inputs[0]: array: " + words("core.element_type", name="f77", near=""),
+        ),
         (["matmul", "8", "8", "8", "--target", "v9"], "unknown target 'v9'"),
         # no candidates is an answer, of which more than are counted is none
         (["matmul", "1000000000000", "8", "8"], "'bm': at most 1048576 values"),
-        (["matmul", "--within", "0.5x"], "a factor is written 1.2x"),
+        (["matmul", "--within", "0.5x"], stretch("searching.factor_form")),
         (["missing.yaml"], "missing.yaml"),
-        ([], "name a search file, a ready kernel or MODULE:FUNCTION"),
-        ([""], "name a search file, a ready kernel or MODULE:FUNCTION"),
+        ([], stretch("cli.problem_missing")),
+        ([""], stretch("cli.problem_missing")),
     ],
 )
 def test_what_cannot_be_asked(run: Any, command: list[str], what: str) -> None:
@@ -128,9 +138,9 @@ def test_a_whole_dimension_is_tiled_where_nothing_else_divides_it(run: Any) -> N
         ({"best": 0}, "best is a whole number of at least 1, not 0"),
         ({"best": 2.5}, "best is a whole number of at least 1, not 2.5"),
         ({"keep": -3}, "keep is a whole number of at least 1, not -3"),
-        ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
-        ({"effort": True}, "effort is a whole number of at least 1, not True"),
-        ({"within": float("nan")}, "a factor is written 1.2x"),
+        ({"effort": 0}, words("questions.effort", found=0)),
+        ({"effort": True}, words("questions.effort", found="True")),
+        ({"within": float("nan")}, stretch("searching.factor_form")),
         ({"sizes": [1024.5, 8, 8]}, "size 1 of 3 is a whole number of at least 1, not 1024.5"),
         ({"sizes": [8, "a", 8]}, "size 2 of 3 is a whole number of at least 1, not 'a'"),
         ({"sizes": [8, 8, None]}, "size 3 of 3 is a whole number of at least 1, not None"),
@@ -155,8 +165,8 @@ def test_values_of_numpy_and_ranges_are_values(tmp_path: Path, monkeypatch: pyte
     assert found(range(8, 25, 8)) == found(numpy.array([8, 16, 24])) == found((numpy.int64(8), 16, 24)) == plain
     for wrong, what in (
         ({8, 16}, "a problem holds numbers, texts, lists and mappings, not {8, 16}"),
-        ([numpy.float64(8)], "'rows': expected a whole number; found 8.0"),
-        ([float("nan")], "'rows': expected a whole number; found nan"),
+        ([numpy.float64(8)], "'rows': " + words("specs.expected", wanted="a whole number", found="8.0")),
+        ([float("nan")], "'rows': " + words("specs.expected", wanted="a whole number", found="nan")),
     ):
         with pytest.raises(lp.LayoutError, match=re.escape(what)):
             found(wrong)
@@ -206,9 +216,9 @@ def test_ranges_may_speak_of_sizes() -> None:
     )
     found = [lp.search(one, best=3).as_dict() for one in (plain, by_sizes)]
     assert found[0] == found[1]
-    with pytest.raises(lp.LayoutError, match="is 0, which is below 1"):
+    with pytest.raises(lp.LayoutError, match=re.escape(stretch("searching.below_one", value=0))):
         lp.search(text.replace("to: M", "to: M // 10000"))
-    with pytest.raises(lp.LayoutError, match="Q is not known here"):
+    with pytest.raises(lp.LayoutError, match=re.escape(stretch("searching.unknown_name", name="Q"))):
         lp.search(text.replace("to: M", "to: Q"))
 
 
@@ -234,10 +244,10 @@ def test_pruning_keeps_the_cheapest(run: Any) -> None:
     assert json.loads(run(*command, "--json")[1])["kept"] == rows
     two = json.loads(run(*command, "--json", "--keep", "2")[1])
     assert two["kept"] == rows[1:]
-    assert two["dropped"][0]["reason"] == "2 of these cost no more, by the model"
+    assert two["dropped"][0]["reason"] == words("searching.costs_no_less", most=2)
     one = run(*command, "--within", "1.05x")[1]
     assert "1 of 3 candidates" in one
-    assert one.count("costs more than 1.05 times the best of these") == 2
+    assert one.count(stretch("searching.costs_more", within=1.05)) == 2
 
 
 def test_the_front_that_is_shown_is_near_the_best(run: Any) -> None:

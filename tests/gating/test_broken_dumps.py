@@ -6,6 +6,7 @@ import pytest
 
 from layoutproof.core.errors import LayoutError
 from tests.gating.test_programs import SMALL, found, kinds
+from tests.said import stretch
 
 SCHEDULED = SMALL.replace("jit_f,", "jit_f, is_scheduled=true,")
 
@@ -26,7 +27,7 @@ def test_a_dump_without_a_computation_is_an_error() -> None:
     """What an instruction runs is not in the text, and nothing else is missing."""
     without = SMALL[: SMALL.index("%fused_computation (")] + SMALL[SMALL.index("ENTRY") :]
     (error,) = [f for f in found(SMALL, without) if f.bad_input]
-    assert "the computation fused_computation, named on line" in error.reason
+    assert stretch("hlo.computation_missing", name="fused_computation") in error.reason
 
 
 def test_parameters_that_the_entry_does_not_have_are_no_defect() -> None:

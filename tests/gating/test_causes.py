@@ -12,6 +12,7 @@ import pytest
 from layoutproof.answers.of_states import gate
 from layoutproof.core.finding import Finding
 from tests.recorded import dump
+from tests.said import words
 
 CHAIN = """HloModule chain, entry_computation_layout=\
 {(f32[256,256]{1,0:T(8,128)}, f32[256,256]{1,0:T(8,128)})->f32[256,256]{1,0:T(8,128)}}
@@ -110,7 +111,11 @@ def test_a_cause_is_as_severe_as_the_worst_that_comes_from_it(tmp_path: Path) ->
     (tmp_path / "pyproject.toml").write_text(rules)
     new = relaid(CHAIN, "x", "negate.1").replace("{(f32[256,256]{1,0", "{(f32[256,256]{0,1")
     (only,) = found(tmp_path, CHAIN, new)
-    assert (only.question, only.severity, only.policy) == ("abi", "deny", "deny: moved comes from it")
+    assert (only.question, only.severity, only.policy) == (
+        "abi",
+        "deny",
+        words("gating.comes_from", severity="deny", question="moved"),
+    )
     assert [f.severity for f in only.follows] == ["deny"]
     (tmp_path / "pyproject.toml").write_text(
         rules + f'[[tool.layoutproof.gate.approvals]]\nfingerprint = "{only.fingerprint}"\nreason = "measured"\n'

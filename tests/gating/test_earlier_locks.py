@@ -12,6 +12,7 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.gating.lock_head import NAME
 from tests.recorded import CASES
+from tests.said import stretch, words
 
 RECORDED = CASES / "locked_repository"
 
@@ -61,7 +62,8 @@ def of_version(version: int) -> None:
     Path(NAME).write_text(Path(NAME).read_text().replace("lock 2:", f"lock {version}:"))
 
 
-WRITE = "write it anew with: layoutproof gate --lock specs 'more specs'"
+OLDER = words("gating.lock_older", version=1, reads=2)
+WRITE = words("gating.write_anew", problem=OLDER, command="layoutproof gate --lock specs 'more specs'")
 
 
 def test_an_earlier_version_says_how_to_write_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +73,7 @@ def test_an_earlier_version_says_how_to_write_a_new_one(capsys: pytest.CaptureFi
     for arguments in ((), ("--lock", "--check")):
         code, said = gate(capsys, *arguments)
         assert code == 2
-        assert f"{NAME}:1: a lock file of version 1, and this layoutproof reads 2; {WRITE}" in said
+        assert f"{NAME}:1: {WRITE}" in said
         assert Path(NAME).read_text() == before
     assert cli.run(["gate", "--lock", "specs", "more specs"]) == 0
     assert gate(capsys)[0] == 0
@@ -83,7 +85,7 @@ def test_the_base_has_an_earlier_version(capsys: pytest.CaptureFixture[str]) -> 
     git(Path())
     code, said = gate(capsys, "--against", "HEAD")
     assert code == 3
-    assert "the old lock file cannot be read: a lock file of version 1" in said
+    assert stretch("gating.old_lock_unreadable", why=OLDER) in said
     assert cli.run(["gate", "--lock", "specs", "more specs"]) == 0
     git(Path())
     assert gate(capsys, "--against", "HEAD")[0] == 0
@@ -95,7 +97,7 @@ def test_a_newer_version_is_refused_by_name(capsys: pytest.CaptureFixture[str]) 
     before = Path(NAME).read_text()
     code, said = gate(capsys)
     assert code == 2
-    assert f"{NAME}:1: a lock file of version 3, which is newer: this layoutproof reads 2; update it" in said
+    assert f"{NAME}:1: " + words("gating.lock_newer", version=3, reads=2) in said
     assert Path(NAME).read_text() == before
 
 

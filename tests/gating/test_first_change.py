@@ -10,6 +10,7 @@ import pytest
 from layoutproof.core.finding import Finding
 from layoutproof.gating.first_change import SourceRow, cause, caused, changed
 from layoutproof.gating.text_rows import text_rows
+from tests.said import stretch, words
 
 HELPER = "m.py:3"
 
@@ -139,7 +140,7 @@ def test_what_follows_from_another_type_is_not_named_first() -> None:
 def test_exchanged_operands() -> None:
     new = [*PROGRAM]
     new[3] = replace(new[3], given=(3, 1))
-    assert told(shifted(new)) == "m.py:16: dot_general takes another value than before"
+    assert told(shifted(new)) == words("gating.operation_takes", place="m.py:16", operation="dot_general")
 
 
 def test_a_number_is_no_sharding() -> None:
@@ -234,6 +235,6 @@ def test_two_texts_name_the_value_and_the_line_behind_it_of_which_nothing_is_lef
     assert {*rows.places.values()} == {(), ("m.py:7",), ("m.py:9",)}
     assert of_texts(old, text(17, 18, 29)) == ""
     found = of_texts(old, text(17, 18, 19, tanh="f32[8,16]{1,0}"))
-    assert found.startswith("m.py:18: nothing is left of what stands here; tanh before it (m.py:17) gives f32[8,16]")
+    assert found.startswith(stretch("gating.nothing_left", place="m.py:18", operation="tanh", before="m.py:17"))
     # a parameter comes before all others, and a text does not say where it is asked for
     assert of_texts(old, text(7, 8, 9, "f32[8,16]{1,0}", "devices=[2]")).startswith("the parameter x is ")

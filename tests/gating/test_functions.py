@@ -18,10 +18,12 @@ from layoutproof.gating.functions import OTHER, SAME, UNKNOWN, Function, of_comp
 from layoutproof.programs.functions import Computed
 from layoutproof.specs.spec import loads
 from tests.gating.repository import git, run
+from tests.said import stretch as stretch_of
+from tests.said import words as words_of
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
+pytest.importorskip("jax")
 
 BEFORE = """
 import pathlib
@@ -293,13 +295,13 @@ def test_a_lock_says_what_a_program_computes_that_a_claim_holds_to_it(folder: Pa
     for found in (alone, revision):
         assert found.code == 0, found.out
         assert "allow    same_function  program norm" in found.out
-        assert "the same as the lock file says at 3 points; the old code is not traced" in found.out
+        assert stretch_of("gating.same_as_locked", points=3) in found.out
     assert "values" not in check.out
     wrong(folder)
     wrongly, checked = run(folder, against, ["gate", "--lock", "--check"])
     assert wrongly.code == 3
     assert "unknown  function_unknown  program norm" in wrongly.out
-    assert "its values are not those of the lock file" in wrongly.out
+    assert stretch_of("programs.not_locked_values") in wrongly.out
     assert "values norm of specs/a.yaml" in checked.out
     # with another evaluator, or another jax, nobody knows
     (folder / "model.py").write_text(
@@ -317,7 +319,7 @@ def test_a_lock_says_what_a_program_computes_that_a_claim_holds_to_it(folder: Pa
     (folder / "layoutproof.lock").write_text("\n".join([*kept_lines, ""]))
     (without,) = run(folder, ["gate"])
     assert without.code == 3
-    assert "the code of the old state is not here" in without.out
+    assert stretch_of("gating.old_code_not_here") in without.out
 
 
 KERNEL = """
@@ -374,7 +376,13 @@ def test_the_claim_has_no_expectation() -> None:
 def test_every_form_of_a_report_has_the_three_classes(form: str) -> None:
     computed = (
         Computed("same", points=3, decided_by="points"),
-        Computed("other", "result is 1, and was 2", output="result", place="model.py:3", before="model.py:4"),
+        Computed(
+            "other",
+            words_of("programs.value_changed", name="result", now=1, was=2),
+            output="result",
+            place="model.py:3",
+            before="model.py:4",
+        ),
         Computed("unknown", "a sort"),
     )
     found = [f for each in computed for f in of_computed(each, asked=False).over([])]
@@ -389,7 +397,12 @@ def test_every_form_of_a_report_has_the_three_classes(form: str) -> None:
 def test_an_approval_is_of_these_two_programs() -> None:
     """Another difference of the same program, under the same name, is another finding."""
     one, other = (
-        named(of_computed(Computed("other", "result is 1, and was 2", digest=d), asked=True).over([])) for d in "ab"
+        named(
+            of_computed(
+                Computed("other", words_of("programs.value_changed", name="result", now=1, was=2), digest=d), asked=True
+            ).over([])
+        )
+        for d in "ab"
     )
     assert one[0].fingerprint != other[0].fingerprint
 
@@ -399,7 +412,9 @@ def test_rules_may_ask_for_more_than_to_say_that_it_is_unknown() -> None:
     strict = policy.read({UNKNOWN: "deny", OTHER: "deny"}, "here")
     (judged,), _ = policy.judge(found, {}, strict, datetime.date(2026, 11, 26))
     assert (judged.severity, judged.exit_code) == ("deny", 3)
-    other = of_computed(Computed("other", "result is 1, and was 2"), asked=False).over([])
+    other = of_computed(
+        Computed("other", words_of("programs.value_changed", name="result", now=1, was=2)), asked=False
+    ).over([])
     (judged,), _ = policy.judge(other, {}, strict, datetime.date(2026, 11, 26))
     assert judged.severity == "deny"
 
@@ -414,7 +429,9 @@ def test_what_is_said_otherwise_stands_below_a_difference_and_not_beside_the_sam
     ]
     same = of_computed(Computed("same", points=3), asked=True).over(others)
     assert [(f.question, len(f.follows)) for f in same] == [(SAME, 0), ("new_copy", 0), ("peak_memory", 0)]
-    other = of_computed(Computed("other", "result is 1, and was 2"), asked=False).over(others)
+    other = of_computed(
+        Computed("other", words_of("programs.value_changed", name="result", now=1, was=2)), asked=False
+    ).over(others)
     assert [(f.question, f.severity) for f in other] == [
         (OTHER, "warn"),
         ("new_copy", "error"),

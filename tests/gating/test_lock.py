@@ -18,6 +18,7 @@ from tests.gating.mutants import unnamed
 from tests.gating.test_computed import TEXT
 from tests.gating.test_programs import SMALL
 from tests.recorded import DUMPS, dump
+from tests.said import stretch
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +128,7 @@ def test_what_a_dump_computes(old: str, new: str, classes: list[str]) -> None:
         found = drifted()
         assert [each.question for each in found.findings] == classes
         assert found.exit_code == 0
-        assert all("a lock file does not say" in f.reason and "gate OLD NEW" in f.fix for f in found.findings)
+        assert all(stretch("gating.labelled_otherwise") in f.reason and "gate OLD NEW" in f.fix for f in found.findings)
         (asked,) = [each.question for each in drifted(same=True).findings] or [""]
         assert asked == ("function_unknown" if classes else "")
         assert drifted(same=True).exit_code == (3 if classes else 0)
@@ -178,7 +179,7 @@ def test_lines_that_no_lock_has(line: str) -> None:
     """Refused with their number."""
     locked("a.txt", SMALL)
     text = Path(NAME).read_text()
-    with pytest.raises(LayoutError, match=r"not a line of a lock file") as error:
+    with pytest.raises(LayoutError, match=re.escape(stretch("gating.no_lock_line"))) as error:
         lock.locked(f"{text}{line}\n", "x.lock")
     assert error.value.line == len(text.splitlines()) + 1
 
@@ -186,7 +187,7 @@ def test_lines_that_no_lock_has(line: str) -> None:
 def test_a_lock_of_nothing_is_not_green(folder: Path) -> None:
     """Nothing locked and nothing there: nothing was compared."""
     Path(NAME).write_text(f'{HEAD} ["nowhere"]\n')
-    with pytest.raises(LayoutError, match="locks nothing, and there is no spec file or HLO dump in nowhere"):
+    with pytest.raises(LayoutError, match=re.escape(stretch("gating.locks_nothing", where="nowhere"))):
         drifted()
 
 

@@ -11,6 +11,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Finding, Report, unknown, wrong_input
 from layoutproof.core.fingerprint import named
 from layoutproof.gating.policy import Policy, approval_snippet, judge, read
+from tests.said import stretch, words
 
 TODAY = datetime.date(2026, 11, 21)
 (MOVED,) = named([Finding("moved", "layout a", "x", relpath="a.yaml")])
@@ -81,7 +82,7 @@ def test_an_approval_allows_one_finding_until_its_day() -> None:
 def test_an_idle_approval_is_said() -> None:
     """One that fits nothing can be removed."""
     _, notes = judge([MOVED], {}, read(approval(fingerprint="f" * 16), "here"), TODAY)
-    assert notes == ["the approval ffffffffffffffff is of nothing that is found: measured"]
+    assert notes == [words("gating.approval_of_nothing", fingerprint="ffffffffffffffff", reason="measured")]
 
 
 def test_what_nobody_could_tell_cannot_be_approved() -> None:
@@ -104,17 +105,17 @@ def test_rules_of_a_file_are_over_the_general_ones() -> None:
 @pytest.mark.parametrize(
     ("rules", "problem"),
     [
-        ({"mooved": "deny"}, "unknown class 'mooved'; known: respelled, "),
+        ({"mooved": "deny"}, stretch("gating.unknown_class", name="'mooved'")),
         ({"unknown": "allow"}, "unknown class 'unknown'"),
         ({"moved": "no"}, "'no' is no severity"),
         ({"moved": "deny above"}, "'deny above' is no severity"),
-        ({"moved": 3}, "a severity is a text"),
-        ("deny", "a mapping from class to severity"),
+        ({"moved": 3}, stretch("gating.severity_form")),
+        ("deny", stretch("gating.rules_form")),
         (approval(reason=" "), "says no reason"),
-        (approval(until="soon"), "until is a day such as"),
-        (approval(until=3), "until is a day such as"),
-        (approval(fingerprint="xyz"), "a fingerprint is 16 digits"),
-        (approval(fingerprint=1234567890123456), "a fingerprint is 16 digits"),
+        (approval(until="soon"), stretch("gating.day_form")),
+        (approval(until=3), stretch("gating.day_form")),
+        (approval(fingerprint="xyz"), stretch("gating.fingerprint_form")),
+        (approval(fingerprint=1234567890123456), stretch("gating.fingerprint_form")),
         (approval(team="mine"), "nothing else"),
         (approval(by=3), "by is a text"),
         ({"approvals": "all"}, "approvals is a list"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import layoutproof as lp
+from tests.said import words
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "resharded"
 
@@ -35,7 +36,9 @@ def test_records_say_which_parameter_goes_where(version: str) -> None:
     first, _, group = found.findings
     # of the whole: each device's part of 256 by 256 is one of four
     assert first.counterexample == {"element": (0, 256)}
-    assert first.reason == "as a whole f32[512,512]: (0, 256) goes from device 1 to device 2"
+    assert first.reason == words(
+        "gating.as_a_whole", layout="f32[512,512]", reason="(0, 256) goes from device 1 to device 2"
+    )
     assert group.reason == "over mesh axes data now, over mesh axes model before"
 
 

@@ -10,11 +10,12 @@ import pytest
 
 from layoutproof.gating.specs import compare, read
 from tests.gating.repository import git, run
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import pathlib
@@ -122,7 +123,7 @@ def test_code_that_comes_from_the_work_tree_that_is_here_is_not_the_old_code(fol
     git(folder, "commit", "-qm", "second")
     (found,) = run(folder, BASE)
     assert found.code == 3
-    assert "layer was imported from the work tree that is here" in found.out
+    assert stretch("programs.imported_from_here", module="layer") in found.out
 
 
 def test_against_the_lock(folder: Path) -> None:
@@ -150,7 +151,7 @@ def test_against_the_lock(folder: Path) -> None:
     (folder / "layoutproof.lock").write_text("\n".join(lines) + "\n")
     (silent,) = run(folder, ["gate"])
     assert silent.code == 3
-    assert "the lock file does not say what it was" in silent.out
+    assert words("gating.lock_silent") in silent.out
 
 
 def locked(folder: Path) -> str:
@@ -214,7 +215,7 @@ def test_a_lock_is_what_the_tree_compiles_to(folder: Path) -> None:
     path.write_text("\n".join(line for line in lock.splitlines() if '"program", "kept"' not in line) + "\n")
     (missing,) = run(folder, check)
     assert missing.code == 1
-    assert "it is here, and the lock file does not have it" in missing.out
+    assert words("gating.here_not_locked") in missing.out
     path.unlink()
     assert run(folder, check)[0].code == 2
 
@@ -227,7 +228,7 @@ def test_a_program_that_changed_and_whose_record_did_not(folder: Path) -> None:
     for found in run(folder, ["gate"], ["gate", "--against", "HEAD"]):
         assert found.code == 0, found.out
         assert "warn     program  program step: lowered program   specs/a.yaml:3:9" in found.out
-        assert "the program changed; nothing that a record holds did" in found.out
+        assert stretch("gating.lowered_otherwise") in found.out
     (folder / "model.py").write_text(f"# another line\n\n{text}")
     for found in run(folder, ["gate"], ["gate", "--against", "HEAD"]):
         assert "no change" in found.out
@@ -254,12 +255,12 @@ def test_two_compilers(folder: Path) -> None:
     twice = ["gate", "--libtpu", library, "--libtpu", library]
     nothing, *_ = run(folder, twice)
     assert nothing.code == 2
-    assert "no spec file names a program for a TPU" in nothing.err
+    assert stretch("gating.no_tpu_program") in nothing.err
     text = (folder / "specs" / "a.yaml").read_text()
     (folder / "specs" / "a.yaml").write_text(text.replace('"f32[128,256]"]}', '"f32[128,256]"], target: v5e}'))
     (same,) = run(folder, twice)
     assert same.code == 0, same.out
-    assert "1 programs compiled with each" in same.out
+    assert stretch("gating.compiled_with_each", many=1) in same.out
     (folder / "a.hlo").write_text("HloModule m, entry_computation_layout={()->f32[]}\n")
     function, done = run(folder, [*twice, "model:step"], [*twice, "a.hlo"])
     assert (function.code, done.code) == (2, 2)
@@ -275,7 +276,7 @@ def test_two_compilers(folder: Path) -> None:
     [
         ('"f32[64,128]"', '"f32[32,128]"', ("program", "args was")),
         ("model:step", "model:other", ("program", "function was")),
-        ("\n  kept:", "\n  new:", ("respelled", "only its name is new")),
+        ("\n  kept:", "\n  new:", ("respelled", words("gating.renamed"))),
         ('"f32[128,256]"]}', '"f32[128,256]"], target: v5e}', ("loosened", "target was none, is v5e")),
         ('"f32[128,256]"]}', '"f32[128,256]"], seconds: 9}', ("", "")),
     ],

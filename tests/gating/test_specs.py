@@ -7,6 +7,7 @@ import pytest
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.gating.specs import compare, read
+from tests.said import stretch, words
 
 HEAD = "source: here\n"
 OLD = """\
@@ -87,7 +88,9 @@ def test_a_bound_loosened_along_with_the_layout_is_lost() -> None:
     """It is the old claim that is asked of the new layout, so the new bound does not hide it."""
     new = OLD.replace("wide: f32[16,100]{1,0:T(8,128)}", "wide: f32[16,100]{0,1:T(8,128)}").replace("25%", "60%")
     lost = next(f for f in found(OLD, new) if f.question == "lost")
-    assert lost.reason.startswith("padding at_most 25% was proved, now it is refuted: ")
+    assert lost.reason.startswith(
+        stretch("gating.claim_verdict", claim="padding at_most 25%", old="proved", new="refuted")
+    )
     assert "over 25%" in lost.reason
     assert (lost.line, lost.file) == (7, "a.yaml")
 
@@ -124,7 +127,9 @@ def test_layouts_written_in_a_claim() -> None:
 def test_a_mistake_in_the_new_file_is_an_error_with_its_line() -> None:
     """The rest is still compared."""
     errors = [f for f in found(OLD, OLD.replace("injective", "injectve")) if f.bad_input]
-    assert [(f.line, f.reason) for f in errors] == [(6, "unknown key 'injectve'; did you mean 'injective'?")]
+    assert [(f.line, f.reason) for f in errors] == [
+        (6, "unknown key 'injectve'" + words("core.did_you_mean", name="injective"))
+    ]
     assert [f.question for f in found(OLD, "layouts: [")] == ["error"]
 
 

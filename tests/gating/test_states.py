@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.gating.compare import compare, pairs_of
 from layoutproof.gating.rules import rules_in
 from layoutproof.gating.states import File, State, on_disk, pair
+from tests import said
 
 HLO = b"HloModule jit_f, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n"
 TODAY = datetime.date(2026, 11, 21)
@@ -29,7 +31,7 @@ def test_what_a_folder_holds(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     assert [f.relpath for f in on_disk(str(tmp_path)).files] == ["a/c.yml", "a/d.txt", "a/e.hlo", "b.yaml"]
-    with pytest.raises(LayoutError, match="a file is compared with a file"):
+    with pytest.raises(LayoutError, match=re.escape(said.stretch("gating.file_and_folder"))):
         pair(str(tmp_path), str(tmp_path / "b.yaml"))
 
 
@@ -66,7 +68,7 @@ def test_texts_that_are_no_hlo_are_said() -> None:
     """They are skipped with their names, also beside dumps; a dump that is broken now is not skipped."""
     old, new = state(a__txt=HLO, notes__txt=b"one"), state(a__txt=b"broken", notes__txt=b"two")
     report = compare(old, new, {}, today=TODAY)
-    assert report.notes == ("neither claims nor HLO, not compared: notes.txt",)
+    assert report.notes == (said.words("gating.not_compared", files="notes.txt"),)
     # the old one ends after its first line
     assert [f.subject for f in report.findings if f.bad_input] == ["dump", "old dump"]
     assert report.findings[0].reason.startswith("not HLO text, which starts with HloModule: 'broken'")
@@ -90,7 +92,7 @@ def test_a_defect_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> Non
     report = compare(state(a__txt=HLO), state(a__txt=HLO + b"\n"), {}, today=TODAY)
     assert (report.exit_code, report.findings[0].reason) == (
         2,
-        "this is a bug in layoutproof, please report it: RuntimeError: oh",
+        said.words("core.internal_error", kind="RuntimeError", error="oh"),
     )
 
 
@@ -108,7 +110,7 @@ def test_search_files_are_no_specs() -> None:
     whole = HLO + b"\nENTRY e {\n  ROOT p = f32[2]{0} parameter(0)\n}\n"
     old, new = state(a__txt=whole, s__yaml=problem), state(a__txt=whole, s__yaml=problem + b"best: 3\n")
     report = compare(old, new, {}, today=TODAY)
-    assert report.notes == ("neither claims nor HLO, not compared: s.yaml",)
+    assert report.notes == (said.words("gating.not_compared", files="s.yaml"),)
     assert report.exit_code == 0
     alone = compare(state(s__yaml=problem), state(s__yaml=problem + b"#"), {}, today=TODAY)
     assert alone.exit_code == 2

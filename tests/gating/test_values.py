@@ -15,6 +15,7 @@ from layoutproof.programs.two_texts import computed
 from tests.gating import loops
 from tests.gating.mutants import mutants, unnamed
 from tests.gating.test_computed import TEXT
+from tests.said import stretch
 
 pytestmark = pytest.mark.slow
 
@@ -170,7 +171,7 @@ OUTFEED = PARAMETERS + (
     "  ROOT %o = f32[8]{0} multiply(%a, %b)\n"
 )
 UNKNOWN = {
-    "what is done besides": (OUTFEED, OUTFEED.replace("sine", "cosine"), "does more than give results"),
+    "what is done besides": (OUTFEED, OUTFEED.replace("sine", "cosine"), stretch("programs.more_than_results")),
     "an order of data": (
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} add(%s, %b)\n",
         PARAMETERS + "  %s = f32[8]{0} sort(%a), dimensions={0}, to_apply=%l\n  ROOT %o = f32[8]{0} subtract(%s, %b)\n",
@@ -213,7 +214,7 @@ def test_a_text_of_many_megabytes_is_not_evaluated(capsys: pytest.CaptureFixture
     old = module(PARAMETERS + "  ROOT %o = f32[8]{0} add(%a, %b)\n")
     code, found = gate(capsys, old, old.replace("add(%a", "subtract(%a").replace("ENTRY", f"{long}ENTRY"))
     assert code == 1
-    assert "characters, more than the 33,554,432 that are read" in found["function_unknown"]["reason"]
+    assert stretch("programs.text_of_side_too_long", most=33554432) in found["function_unknown"]["reason"]
     assert "operation" in found
 
 

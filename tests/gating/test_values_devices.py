@@ -11,6 +11,7 @@ import pytest
 from layoutproof.cli import main as cli
 from layoutproof.programs.two_texts import computed
 from tests.gating.mutants import unnamed
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +123,7 @@ def test_a_mean_left_out_rests_on_what_devices_hold(capsys: pytest.CaptureFixtur
     """Of what all devices hold alike the mean is that: a text that does not say so leaves it open, and is denied."""
     found = computed(MEAN, UNSUMMED)
     assert found.state == "unknown"
-    assert "where all devices hold the same of each parameter there is no difference" in found.reason
+    assert stretch("programs.same_where_all_hold_it", what="there is no difference") in found.reason
     assert "the texts do not say what each holds" in found.reason
     code, said = gate(capsys, MEAN, UNSUMMED)
     assert (code, said["function_unknown"]["severity"]) == (1, "info")
@@ -147,7 +148,10 @@ def test_shardings_that_both_texts_say_decide_it(x: str, state: str) -> None:
 
 def test_another_number_of_devices_is_no_comparison() -> None:
     found = computed(STEP, STEP.replace("num_partitions=4", "num_partitions=2").replace("{{0,1,2,3}}", "{{0,1}}"))
-    assert (found.state, found.reason) == ("unknown", "it is a program of 2 devices now, and was one of 4 devices")
+    assert (found.state, found.reason) == (
+        "unknown",
+        words("programs.devices_differ", now="2 devices", was="4 devices"),
+    )
 
 
 def test_a_huge_number_of_devices_is_refused_at_once() -> None:

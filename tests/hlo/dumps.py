@@ -58,7 +58,7 @@ print(jax.jit(f).lower(*args).compile().as_text())
 @functools.cache
 def dump_on_cpu(folder: Path) -> str:
     """Compiles a program for the CPU in a process of its own, its dumps into `folder`; its text."""
-    pytest.importorskip("jax", reason="the extra jax is not installed")
+    pytest.importorskip("jax")
     flags = f"--xla_dump_to={folder} --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=layout.*"
     environment = {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PATH": "", "HOME": str(folder)}
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True)

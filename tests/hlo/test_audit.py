@@ -18,6 +18,7 @@ from layoutproof.hlotext.lines import events, read_hlo
 from layoutproof.programs.reading import record_of
 from tests.hlo.dumps import SMALL, dump_on_cpu
 from tests.recorded import DUMPS, dump
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +111,7 @@ MUTANTS = {
         1,
         "add add.1 and its operand p",
     ),
-    "another memory": (("{0,1:T(8,128)} bitcast", "{0,1:T(8,128)S(1)} bitcast"), 1, "cannot change the memory space"),
+    "another memory": (("{0,1:T(8,128)} bitcast", "{0,1:T(8,128)S(1)} bitcast"), 1, stretch("hlo.space_changed")),
     "an unknown type": ((f"{BITCAST}:T(8,128)}} bitcast", "f31[256,8]{0,1} bitcast"), 3, "unknown element type 'f31'"),
     "a split": (("f32[256,8]{0,1:T(8,128)} bitcast", "f32[256,8]{0,1:T(8,128)SC(0:4)} bitcast"), 3, "SC(..)"),
     "a dynamic dimension": (("f32[256,8]{0,1:T(8,128)} bitcast", "f32[<=256,8]{0,1} bitcast"), 3, "dynamic dimensions"),
@@ -164,8 +165,8 @@ def test_each_swapped_layout_of_a_bitcast_or_fusion_is_seen(name: str) -> None:
 
 
 REFUTED = {
-    ("f32[4,4,128]{2,1,0:T(8,128)}", "f32[16,128]{1,0:T(8,128)}"): "16384 bytes are allotted before and 8192 after",
-    ("f32[4,128]{1,0:T(8,128)}", "f32[4,128]{1,0:T(8,128)E(64)}"): "4096 bytes are allotted before and 8192 after",
+    ("f32[4,4,128]{2,1,0:T(8,128)}", "f32[16,128]{1,0:T(8,128)}"): words("core.allotted", old=16384, new=8192),
+    ("f32[4,128]{1,0:T(8,128)}", "f32[4,128]{1,0:T(8,128)E(64)}"): words("core.allotted", old=4096, new=8192),
     # the same bytes and as many elements, but not in the same slots: (4, 0) of the first is where the other has none
     ("f32[4,128]{1,0:T(8,128)}", "f32[128,4]{1,0:T(128,8)}"): "in the padding of",
     # the second row of each is where the other has none
@@ -257,7 +258,7 @@ def test_sizes_that_differ_and_assignments_cut_short(tmp_path: Path) -> None:
     different = audited(good.replace("size=64", "size=60"))
     assert different.exit_code == 1
     assert different.differences[0].figures == {"theirs": 60, "ours": 64}
-    assert "XLA takes 60 bytes, we say 64" in as_text(different)
+    assert words("hlo.size_differs", found=60, ours=64) in as_text(different)
     for cut in (good[:-1], good[:-8], good[: len(text) - 4]):
         assert audited(cut).exit_code == 2, cut
     outside = audited(good.replace("offset=0", "offset=8"))
@@ -401,7 +402,7 @@ def test_what_a_reshard_receives_and_needs() -> None:
     assert (one["collectives"], one["received"], one["needed"], one["unknown"]) == (["g"], 384, 96, "")
     assert found.exit_code == 0
     unsaid = audited(wasteful(sharding=""))
-    assert "what would do is unknown: the text does not say which devices hold the same part of p" in as_text(unsaid)
+    assert ("what would do is unknown: " + words("hlo.holders_unknown", name="p")) in as_text(unsaid)
     (one,) = as_json(unsaid)["reshards"]
     assert (one["received"], one["needed"]) == (384, None)
     # found by leaving out use_global_device_ids: the numbers then count replicas, of which there is one
@@ -413,7 +414,7 @@ def test_a_program_of_too_many_instructions_says_that_nothing_is_followed(monkey
     """Of a record and of an audit; where nothing is sent there is nothing to say."""
     text = wasteful()
     monkeypatch.setattr(followed, "MOST_FOLLOWED", 7)
-    why = "the program has 8 instructions, and those of more than 7 are not followed"
+    why = words("hlo.too_large_to_follow", count=8, most=7)
     assert why in as_text(audited(text))
     (one,) = record_of(text.splitlines(keepends=True)).reshards
     assert (one.place.instruction, one.collectives, one.needed, one.why) == ("g", ("g",), None, why)

@@ -18,6 +18,7 @@ from layoutproof.hlo.replication import held_alike
 from layoutproof.hlo.reshards import between
 from layoutproof.programs.reading import record_of
 from layoutproof.programs.record import Record
+from tests.said import words
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = Path(__file__).with_name("reshards_on_cpu.py")
@@ -176,16 +177,16 @@ def test_what_is_read_whole_is_not_listed() -> None:
     [
         (
             f"{P0.split(', sharding')[0]}\n{GATHER}  ROOT %n = f32[16,8]{{1,0}} negate(%g)",
-            "the text does not say which devices hold the same part of p",
+            words("hlo.holders_unknown", name="p"),
         ),
         (
             f"{P0}  %i = s32[] parameter(1), sharding={{replicated}}\n  %zero = s32[] constant(0)\n{GATHER}"
             "  ROOT %s = f32[16,2]{1,0} dynamic-slice(%g, %zero, %i), dynamic_slice_sizes={16,2}",
-            "s is a dynamic-slice, which may read a part of it",
+            words("hlo.reads_a_part", name="s", opcode="dynamic-slice"),
         ),
         (
             f'{P0}{GATHER}  ROOT %c = f32[16,8]{{1,0}} custom-call(%g), custom_call_target="f"',
-            "c is a custom-call, which may read a part of it",
+            words("hlo.reads_a_part", name="c", opcode="custom-call"),
         ),
     ],
 )

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 NEEDS_TPU = pytest.mark.skipif(
     importlib.util.find_spec("libtpu") is None or importlib.util.find_spec("jax") is None,
-    reason="the TPU compiler is not installed",
+    reason="needs libtpu",
 )
 WORDS = {name: name for name in ("kind", "operation", "place", "before", "after", "what", "write")}
 WAS = KernelFigures(1000, 0, 100, 50, 4096)

@@ -12,7 +12,7 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.mosaic.bounds import flops_a_cycle, pipeline_cycles, product_cycles, share, traffic, traffic_cycles
 
-jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+jax = pytest.importorskip("jax")
 
 from jax import lax  # noqa: E402
 from jax import numpy as jnp  # noqa: E402

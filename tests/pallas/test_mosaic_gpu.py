@@ -18,6 +18,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from tests.gpu_lowering import lowered_for_cuda
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
 from tests.pallas.mosaic_gpu_page import pairs, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
@@ -60,7 +61,7 @@ def test_jax_lowers_both_for_a_gpu(name: str) -> None:
     """So the right one is one that a GPU can be given, and of the error JAX says nothing; it needs no GPU for that."""
     pair = ALL[name]
     for made in (pair.make(), pair.make(**pair.wrong)):
-        assert jax.jit(made).trace(*pair.args).lower(lowering_platforms=("cuda",)).as_text()
+        assert lowered_for_cuda(jax.jit(made), *pair.args).as_text()
 
 
 def test_what_happens_in_no_program_is_not_refuted() -> None:

@@ -231,7 +231,7 @@ INDEX_MAPS = {
         "affine_map<(d0) -> (d0, 0)>, window",
         Said("mosaic.not_a_function", target="affine_map<(d0) -> (d0, 0)>"),
     ),
-    "results": ("-> (i32, i32) {", "-> i32 {", Said("mosaic.results", results=1, dimensions=2)),
+    "results": ("-> (i32, i32) {", "-> i32 {", Said("pallas.index_map_results", results=1, dimensions=2)),
     "operation": ("%c = arith.constant 0 : i32", "%c = arith.divui %i, %i : i32", "the operation arith.divui"),
 }
 

@@ -19,6 +19,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from tests.gpu_lowering import lowered_for_cuda
 from tests.said import Said
 
 pytestmark = [
@@ -76,9 +77,8 @@ class Copy:
 
     def refused(self) -> str:
         """What JAX says of it when it lowers the kernel for a GPU, for which it needs none; "" where it does."""
-        traced = jax.jit(self.kernel()).trace(jax.ShapeDtypeStruct(self.array, self.dtype))
         try:
-            traced.lower(lowering_platforms=("cuda",))
+            lowered_for_cuda(jax.jit(self.kernel()), jax.ShapeDtypeStruct(self.array, self.dtype))
         except (ValueError, NotImplementedError) as error:
             return str(error)
         return ""

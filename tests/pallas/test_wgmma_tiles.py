@@ -19,6 +19,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from tests.gpu_lowering import lowered_for_cuda
 from tests.said import Said
 
 pytestmark = [
@@ -78,7 +79,7 @@ class Product:
     def refused(self) -> str:
         """What JAX says of it when it lowers the kernel for a GPU, for which it needs none; "" where it does."""
         try:
-            jax.jit(self.kernel()).trace().lower(lowering_platforms=("cuda",))
+            lowered_for_cuda(jax.jit(self.kernel()))
         except Exception as error:
             # JAX has assertions there, too
             return f"{type(error).__name__}: {error}"
@@ -124,7 +125,7 @@ def test_nothing_is_asked_where_jax_chooses_the_tiles() -> None:
     asked = {f.question for f in lp.kernels(made).findings if f.asked}
     assert asked
     assert not {"wgmma_tiles", "tma_box"} & asked
-    assert jax.jit(made).trace().lower(lowering_platforms=("cuda",)).as_text()
+    assert lowered_for_cuda(jax.jit(made)).as_text()
 
 
 def drawn(random: Random) -> Product:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.in_one_process import Answer, commands
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -107,8 +108,9 @@ CLAIMS: list[tuple[str, str, str, str]] = [
     ("step", "collectives: step, kind: [all-gather, all-reduce], at_most: 0 bytes", "refuted", "model.py:7"),
     ("step", "collectives: step, axes: data, at_most: 0 bytes", "proved", ""),
     ("step", "collectives: step, axes: [model], at_most: 0 bytes", "refuted", "along model"),
-    ("meshless", "collectives: meshless, axes: [model], at_most: 0 bytes", "unknown", "whole axes of a known mesh"),
-    ("trips", "collectives: trips, at_most: 1GiB", "unknown", "the trip count of loop is unknown"),
+    ("meshless", "collectives: meshless, axes: [model], at_most: 0 bytes", "unknown",
+     stretch("programs.not_along_axes")),
+    ("trips", "collectives: trips, at_most: 1GiB", "unknown", stretch("hlo.trips_unknown", name="loop")),
     ("trips", "collectives: trips, kind: all-reduce, at_most: 0", "proved", ""),
     ("branch", "collectives: branch, at_most: 4096", "proved", ""),
     ("branch", "collectives: branch, at_most: 0", "unknown", "in a branch"),
@@ -127,13 +129,14 @@ CLAIMS: list[tuple[str, str, str, str]] = [
     ("step", "donated: step, of: x", "proved", ""),
     ("step", "donated: step, of: [x, 'param*']", "refuted", "params['w'] bf16[256,256]"),
     ("step", "replicated: step, above: 1MiB", "proved", ""),
-    ("step", "replicated: step, above: 1KiB", "refuted", "on all 4 devices: params['w']"),
+    ("step", "replicated: step, above: 1KiB", "refuted",
+     stretch("programs.on_all_devices", devices=4, named="params['w']")),
     ("unsaid", "replicated: unsaid, above: 1KiB", "unknown", "its sharding is not in the text"),
     ("dynamic", "replicated: dynamic, above: 1KiB", "unknown", "one device"),
     ("step", "argument_memory: step, at_most: 1MiB", "proved", ""),
     ("step", "argument_memory: step, at_most: 128KiB", "refuted", "the largest is params['w']"),
     ("dynamic", "argument_memory: dynamic, at_most: 1GiB", "unknown", "says nothing of arguments"),
-    ("step", "peak_memory: step, at_most: 1GiB", "unknown", "says nothing of peak memory"),
+    ("step", "peak_memory: step, at_most: 1GiB", "unknown", stretch("programs.compiler_silent", what="peak memory")),
     ("kept", "peak_memory: kept, at_most: 2MiB", "proved", ""),
     ("kept", "peak_memory: kept, at_most: 1MiB", "refuted", "1 more than 1048576; most of it temporaries"),
     ("step", "estimated_cycles: step, at_most: 5000", "proved", ""),
@@ -146,7 +149,7 @@ CLAIMS: list[tuple[str, str, str, str]] = [
     ("step", "step_time_bound: step, at_most: 1 s", "proved", ""),
     ("step", "step_time_bound: step, at_most: 1 ns", "refuted", "bytes of elements at 820 GB/s"),
     ("trips", "step_time_bound: trips, at_most: 1 s", "unknown", "no chip is named"),
-    ("step", "vmem: step, at_most: 1GiB", "unknown", "no Pallas kernel is in the program"),
+    ("step", "vmem: step, at_most: 1GiB", "unknown", words("programs.no_kernel")),
     ("kernel", "vmem: kernel, at_most: 1GiB", "proved", ""),
     ("kernel", "vmem: kernel, at_most: 1KiB", "refuted", "bytes of VMEM"),
     ("kernel", "vmem: kernel, of: nothing, at_most: 1KiB", "unknown", "no kernel 'nothing'"),
@@ -241,16 +244,16 @@ def test_a_dump_that_changes_is_read_again(folder: Path) -> None:
 
 
 WRONG = [
-    ("collectives: stp, at_most: 0", "unknown program 'stp'; did you mean 'step'?"),
+    ("collectives: stp, at_most: 0", "unknown program 'stp'" + words("core.did_you_mean", name="step")),
     ("collectives: step", "'at_most' is missing"),
     ("collectives: step, at_most: lots", "an amount of memory is a number of bytes"),
     ("collectives: step, kind: all-gathr, at_most: 0", "did you mean 'all-gather'"),
-    ("collectives: step, axes: modle, at_most: 0", "the program's mesh has no axis 'modle'"),
+    ("collectives: step, axes: modle, at_most: 0", stretch("programs.unknown_axis", axis="modle")),
     ("copies: step", "copies needs at_most"),
-    ("program_padding: step, at_most: some", "a share is written 5%"),
-    ("layout: step, of: y, is: 'f32[8]{0}'", "no parameter or result 'y'"),
+    ("program_padding: step, at_most: some", stretch("programs.share_form")),
+    ("layout: step, of: y, is: 'f32[8]{0}'", stretch("programs.unknown_value", name="y")),
     ("layout: step, of: x, is: 'f32[8'", "8"),
-    ("donated: step, of: nothing", "no parameter or result 'nothing'"),
+    ("donated: step, of: nothing", stretch("programs.unknown_value", name="nothing")),
 ]
 
 
@@ -283,7 +286,7 @@ def test_a_program_is_one_thing(folder: Path) -> None:
 
 def test_a_function_is_compiled_once_for_all_its_claims(tmp_path: Path) -> None:
     """On the CPU, from the spec file alone; with --no-trace it is unknown, and never green."""
-    pytest.importorskip("jax", reason="the extra jax is not installed")
+    pytest.importorskip("jax")
     (tmp_path / "model.py").write_text("open('traced', 'a').write('x')\ndef f(x):\n    return x @ x.T\n")
     (tmp_path / "a.yaml").write_text(
         "programs: {f: {function: 'model:f', args: ['f32[8,128]']}}\n"

@@ -16,11 +16,12 @@ import layoutproof as lp
 from layoutproof.compiler import libtpu
 from layoutproof.programs.record import read_record
 from tests.cli.in_one_process import commands
+from tests.said import stretch as stretch_of
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import jax
@@ -164,13 +165,21 @@ BAD: list[tuple[list[str], int, str]] = [
     (["model:nothing"], 2, "has no 'nothing'"),
     (["model:broken", "--arg", "f32[8,4]"], 2, "model.py:18"),
     (["model:plain", "--arg", "f32[8,4]", "--target", "v9"], 2, "unknown TPU generation 'v9'"),
-    (["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"], 2, "the mesh has no axis 'y'"),
-    (["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"], 2, "2 devices do not divide"),
+    (
+        ["model:plain", "--arg", "f32[8,4]", "--mesh", "x=2", "--in", "P('y')"],
+        2,
+        stretch_of("sharding.no_axis", name="y", have="its axes are x"),
+    ),
+    (
+        ["model:plain", "--arg", "f32[7,4]", "--mesh", "x=2", "--in", "P('x')"],
+        2,
+        stretch_of("programs.devices_do_not_divide", devices=2),
+    ),
     (["model:plain", "--arg", "f32[8,4]", "--in", "__import__('os').abort()"], 2, "a sharding is written"),
     (["model:plain", "--arg", "q32[8,4]"], 2, "unknown element type 'q32'"),
-    (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, "donated are arguments by number"),
+    (["model:plain", "--arg", "f32[8,4]", "--donate", "3"], 2, stretch_of("programs.donated_form")),
     (["model:ends", "--arg", "f32[8,4]"], 3, "gave up by itself"),
-    (["model:plain"], 2, "takes (x, scale=2.0) and was given 0 arguments"),
+    (["model:plain"], 2, stretch_of("traced.called_with", parameters="x, scale=2.0", given="0 arguments")),
     (["no.such:function"], 2, "there is no module"),
 ]
 

@@ -151,7 +151,7 @@ def test_kernels_have_the_vmem_that_the_compiler_counted() -> None:
         assert kernel.vmem >= 3 * 2 * 256 * 256 * 2 + 256 * 256 * 4
 
 
-@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 def test_some_are_compiled_anew() -> None:
     """The installed compiler against what was kept: parameters, results and collectives are the same."""
     from tests.programs import corpus

@@ -9,10 +9,11 @@ import pytest
 
 from layoutproof.programs.compile import Asked
 from layoutproof.programs.functions import Computed, compared
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
+pytest.importorskip("jax")
 
 BEFORE = """
 import jax
@@ -135,9 +136,9 @@ def test_a_mesh_without_devices(asked) -> None:  # type: ignore[no-untyped-def]
 def test_names_that_are_other_ones_and_what_is_not_modelled(asked) -> None:  # type: ignore[no-untyped-def]
     named, given, sort = asked(OTHERWISE, NAMED, GIVEN, ORDERED)
     assert named.state == "unknown"
-    assert "other names, and in their order" in named.reason
+    assert stretch("programs.other_names") in named.reason
     assert (given.state, given.reason) == (
-        "unknown", "result['norm'] is new; of the other results there is no difference",
+        "unknown", words("programs.other_results", names="result['norm'] is new"),
     )  # fmt: skip
     assert sort.state == "unknown"
     assert "an order of data" in sort.reason

@@ -15,8 +15,8 @@ from layoutproof.programs.same_source import compared
 
 pytestmark = pytest.mark.slow
 
-jax = pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+jax = pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODULE = """
 import jax

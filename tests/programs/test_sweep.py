@@ -18,12 +18,13 @@ import layoutproof as lp
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.programs.record import read_record
 from layoutproof.programs.sweep import sent_of
+from tests import said
 from tests.cli.in_one_process import commands
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import time
@@ -82,7 +83,9 @@ def test_a_refused_point_beside_others(folder: Path) -> None:
     words = [*ARGS, "--sweep", "B=8,9,16", "--sweep", "in0=P('data')", "--hbm", "1MiB", "--rank", "peak"]
     code, answer = one(folder, *words, "-o", "out", "--svg", "a.svg", "--markdown", "a.md")
     assert (code, [row["state"] for row in answer["rows"]]) == (2, ["fits", "bad_input", "fits"])
-    assert answer["rows"][1]["reason"] == "argument 0: 2 devices do not divide a dimension of 9"
+    assert answer["rows"][1]["reason"] == said.words(
+        "programs.devices_do_not_divide", what="argument 0", devices=2, size=9
+    )
     assert [each["subject"] for each in answer["findings"]] == ["model:step at B=9, in0=P('data')"]
     assert [(each["sizes"], each["row"]) for each in answer["cheapest"]] == [
         ({"B": "8"}, 0), ({"B": "9"}, None), ({"B": "16"}, 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from layoutproof.programs.record import (
     Record,
 )
 from layoutproof.programs.sweep import MOST, SweepPoint, SweepRow, points, read_axis, row_of, sent_of
+from tests import said
 
 ONCE = Often()
 BASE = Asked("model:step", ("bf16[B,1024]", {"w": "f32[8*B,B]"}, "[B, 2]"), {"scale": "f32[B]"}, "v5e")
@@ -83,12 +85,20 @@ def test_points_of_devices_and_shardings() -> None:
 @pytest.mark.parametrize(
     ("base", "axes", "words"),
     [
-        (BASE, {"mesh": ("data=-1,model=3",), "topology": ("2x4",)}, "3 do not divide the 8 devices of 2x4"),
-        (BASE, {"mesh": ("data=-1,model=-1",)}, "one axis of a mesh may have the size -1"),
+        (
+            BASE,
+            {"mesh": ("data=-1,model=3",), "topology": ("2x4",)},
+            said.words("programs.devices_not_divided", others=3, devices=8, topology="2x4"),
+        ),
+        (BASE, {"mesh": ("data=-1,model=-1",)}, said.stretch("programs.one_open_size", size=-1)),
         (BASE, {"mesh": ("data",)}, "'data' is no axis"),
-        (replace(BASE, target="cpu"), {"mesh": ("data=-1",)}, "the CPU has no topology"),
-        (BASE, {"mesh": ("data=-1",), "topology": ("2by2",)}, "a topology is written 2x2"),
-        (replace(BASE, mesh={"data": -1, "model": 3}), {"topology": ("2x2",)}, "3 do not divide the 4 devices"),
+        (replace(BASE, target="cpu"), {"mesh": ("data=-1",)}, said.stretch("programs.cpu_mesh_open")),
+        (BASE, {"mesh": ("data=-1",), "topology": ("2by2",)}, said.stretch("programs.topology_form")),
+        (
+            replace(BASE, mesh={"data": -1, "model": 3}),
+            {"topology": ("2x2",)},
+            said.stretch("programs.devices_not_divided", others=3, devices=4),
+        ),
     ],
 )
 def test_a_point_that_is_wrong_by_itself(base: Asked, axes: dict[str, tuple[str, ...]], words: str) -> None:
@@ -101,12 +111,12 @@ def test_a_point_that_is_wrong_by_itself(base: Asked, axes: dict[str, tuple[str,
 @pytest.mark.parametrize(
     ("axes", "words"),
     [
-        ({}, "a sweep needs an axis"),
-        ({"B": ()}, "the axis B of the sweep has no values"),
+        ({}, said.stretch("programs.no_axis")),
+        ({"B": ()}, said.words("programs.axis_without_values", name="B")),
         ({"B": ("8", "8")}, "has '8' twice"),
-        ({"B": ("8", "x")}, "B is a size of an argument, a whole number; 'x' is none"),
+        ({"B": ("8", "x")}, said.words("programs.size_form", name="B", found="x")),
         ({"B": ("0",)}, "'0' is none"),
-        ({"a-b": ("1",)}, "has a name such as B or mesh"),
+        ({"a-b": ("1",)}, said.stretch("programs.axis_name")),
         ({"B": tuple(map(str, range(1, MOST + 2)))}, f"at most {MOST:,}"),
     ],
 )
@@ -236,11 +246,11 @@ def test_the_cheapest_of_what_fits() -> None:
     # nothing but open bounds: the certain part, and what it leaves out
     (found,) = cheapest(rows[4:], frozenset(), "time", 10)
     assert (found.row, found.first, found.among, found.unbounded) == (None, 0, 1, 0)
-    assert found.why == "all bounds are open: w: its trips are unknown"
+    assert found.why == said.words("programs.all_bounds_open", why="w: its trips are unknown")
     assert "undecided, all bounds are open" in str(Sweep("m:f", {"m": ("open",)}, rows[4:], memory=10))
     (found,) = cheapest([replace(rows[0], bound=None)], frozenset(), "time", 10)
     assert (found.row, found.unbounded) == (None, 1)
-    assert "no chip says its rates" in found.why
+    assert said.stretch("programs.no_bound") in found.why
     assert set(RANKS) == {"time", "chip-time", "peak"}
 
 
@@ -258,7 +268,7 @@ def test_without_a_limit_nothing_fits() -> None:
     answer = Sweep("m:f", {"B": ("8",)}, (one,))
     assert answer.as_dict()["rows"][0]["state"] == "compiled"
     assert (answer.cheapest[0].row, answer.exit_code) == (None, 0)
-    assert "how much memory a device has is not said" in str(answer)
+    assert said.stretch("programs.memory_unknown") in str(answer)
     for limit, word, code in ((8, "fits", 0), (7, "too_large", 1)):
         given = replace(answer, memory=limit)
         assert (given.as_dict()["rows"][0]["state"], given.exit_code) == (word, code)
@@ -305,7 +315,7 @@ def test_rows_are_kept_line_by_line(tmp_path: Path) -> None:
     text = path.read_text()
     for wrong in ("[]\n", '{"key": 1, "row": {}}\n', '{"key": "x", "row": {"at": 7}}\n', "\x80\n"):
         path.write_text(wrong + text)
-        with pytest.raises(LayoutError, match="no row of a sweep") as raised, KeptRows(path):
+        with pytest.raises(LayoutError, match=re.escape(said.stretch("programs.no_row"))) as raised, KeptRows(path):
             pass
         assert (raised.value.file, raised.value.line) == (str(path), 1)
 

@@ -11,13 +11,14 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli.documents import adapter
+from tests import said
 from tests.cli.in_one_process import Answer, commands
 from tests.hlo.dumps import SMALL
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("jax", reason="the extra jax is not installed")
-NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="the TPU compiler is not installed")
+pytest.importorskip("jax")
+NEEDS_TPU = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs libtpu")
 
 MODEL = """
 import functools
@@ -154,7 +155,7 @@ def test_text_from_before_optimization_is_compiled(answers: dict[str, Answer]) -
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("scheduled", "the text is of a compiled program and cannot be compiled again; give the function"),
+        ("scheduled", said.words("programs.text_is_compiled", give="give the function")),
         ("several", "the text is of 4 devices and does not say where they are"),
     ],
 )

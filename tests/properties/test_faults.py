@@ -26,6 +26,7 @@ from layoutproof.registry.catalogue import properties
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers.decide import ENGINES
 from tests.properties import places
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -682,9 +683,9 @@ def test_division_by_zero_is_no_proof(layout: str) -> None:
 @pytest.mark.parametrize(
     ("how", "problem"),
     [
-        ({"where": 8}, "where is a condition as text, e.g. 'N % 8 == 0', not 8"),
-        ({"effort": 0}, "effort is a whole number of at least 1, not 0"),
-        ({"effort": "2"}, "effort is a whole number of at least 1, not '2'"),
+        ({"where": 8}, words("questions.where_type", found=8)),
+        ({"effort": 0}, words("questions.effort", found=0)),
+        ({"effort": "2"}, words("questions.effort", found="'2'")),
         ({"engine": 5}, f"unknown engine '5'; known: {', '.join(ENGINES)}"),
         ({"at_most": "2%"}, "injective does not know the option 'at_most'; it has no options"),
     ],

@@ -7,6 +7,7 @@ is known about them, is from the paper's figures and text and from TVM 0.27.0.
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -22,6 +23,7 @@ from layoutproof.solvers.count import count, one_by_one
 from layoutproof.solvers.decide import ENGINES
 from tests.properties.places import axe, collision, hole, holes, missing, outside, repeated
 from tests.recorded import rows
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -297,7 +299,7 @@ def test_axes_are_compared_by_name() -> None:
     assert smallest(lp.ask("same_map", one, swapped)) == {"element": (0, 1)} == missing(one, swapped)
     result = lp.ask("same_map", axe((8,), [(8, 1, "lane")]), axe((8,), [(8, 1, "warp")]))
     assert smallest(result) == {"element": (1,)}
-    assert result.reason == "(1,) is stored at lane 1 by the first and at warp 1 by the second"
+    assert result.reason == words("properties.same_map_stored", element="(1,)", first="lane 1", second="warp 1")
 
 
 THREADS = "tx = 32*warpid + laneid"
@@ -313,7 +315,9 @@ def test_axes_are_fused_within_their_bounds() -> None:
     late = axe((64, 2), [(2, 1, "warpid"), (32, 1, "laneid"), (2, 1, "reg")], [(2, 2, "warpid")], {"laneid": 1})
     result = lp.ask("same_map", threads, late, fusion=[THREADS])
     assert smallest(result) == {"element": (31, 0), "replica": (0,)}
-    assert result.reason == "(31, 0), replica (0,), is placed at laneid = 32, outside 0..31"
+    assert result.reason == words(
+        "properties.in_bounds_placed", element="(31, 0), replica (0,),", axis="laneid", entry=32, last=31
+    )
     apart = axe((64, 2), [(2, 1, "warpid"), (32, 1, "laneid"), (2, 1, "reg")], [(2, 3, "warpid")])
     assert smallest(lp.ask("same_map", threads, apart, fusion=[THREADS])) == {"element": (0, 0), "first_replica": (1,)}
     groups = axe((64, 2), [(64, 1, "tid_in_wg"), (2, 1, "reg")], [(2, 64, "tid_in_wg")])
@@ -352,8 +356,12 @@ def test_wrong_owners_are_named(owner: Any, message: str) -> None:
 def test_the_reason_names_replicas_and_axes() -> None:
     """A reader sees which replicas meet, and where on which axis."""
     shared, again = lp.ask("injective", PRESET), lp.ask("replicas_distinct", COINCIDING)
-    assert shared.reason == "(0, 2) (replica (0,)) and (1, 0) (replica (0,)) are both stored at pid 0, m 2"
-    assert again.reason == "replicas (0, 1) and (1, 0) of (0,) are both stored at m 0, gpuid 2"
+    assert shared.reason == words(
+        "properties.injective_both", elements="(0, 2) (replica (0,)) and (1, 0) (replica (0,))", place="pid 0, m 2"
+    )
+    assert again.reason == words(
+        "properties.replicas_distinct_both", first="(0, 1)", second="(1, 0)", element="(0,)", place="m 0, gpuid 2"
+    )
 
 
 def test_the_fully_sharded_example() -> None:
@@ -376,7 +384,7 @@ def test_owners_are_the_axes_that_are_not_memory() -> None:
     assert lp.ask("owners", FIG2).figures["owners"] == 128
     warps = lp.ask("owners", FIG2, owner=["warp"]).figures
     assert (warps["owners"], warps["idle_owners"], warps["fewest_elements"]) == (4, 7, 64)
-    with pytest.raises(lp.LayoutError, match="which axes number an owner"):
+    with pytest.raises(lp.LayoutError, match=re.escape(stretch("properties.owners_no_axes"))):
         lp.ask("owners", BLOCK)
     with pytest.raises(lp.LayoutError, match="no axis 'gpu'; it has gpuid, m"):
         lp.ask("owners", SHARDED, owner=["gpu"])
@@ -414,7 +422,7 @@ def test_counts_are_those_of_enumeration(name: str) -> None:
         ({"within": "cud"}, r"unknown target 'cud'; did you mean 'cuda'\? Known: cuda, (.*, )?trainium"),
         ({"within": "trainium"}, "trainium bounds the axes P, Bank, and the layout has lane, warp, reg"),
         ({"within": {"lanes": 32}}, "no axis 'lanes'; it has lane, warp, reg"),
-        ({"within": {"lane": 0}}, "at least 1, not 0"),
+        ({"within": {"lane": 0}}, stretch("properties.in_bounds_extent_form", found=0)),
         ({"within": 5}, "a mapping of axes to extents, .* not 5"),
         ({"within": ["lane"]}, r"not \['lane'\]"),
     ],
@@ -471,5 +479,8 @@ def test_an_axis_that_is_no_memory_is_not_compared_with_offsets() -> None:
 def test_a_fusion_of_axes_that_no_layout_has_is_refused() -> None:
     """A misspelt axis would otherwise be no condition at all."""
     lanes = "S[(2,32):(1@warpid,1@laneid)] on (64)"
-    with pytest.raises(lp.LayoutError, match=r"fusion speaks of ty, a, b, and the layouts have laneid, warpid"):
+    with pytest.raises(
+        lp.LayoutError,
+        match=re.escape(words("properties.same_map_fusion_axes", axes="ty, a, b", have="laneid, warpid")),
+    ):
         lp.ask("same_map", lanes, lanes, fusion=["ty = 2*a + b"])

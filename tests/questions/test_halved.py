@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-jax = pytest.importorskip("jax", reason="the extra jax is not installed")
+jax = pytest.importorskip("jax")
 
 import jax.numpy as jnp  # noqa: E402
 

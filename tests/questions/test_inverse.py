@@ -171,8 +171,8 @@ def test_over_budget_is_unknown() -> None:
         (SCORES, {"offset": 3, "byte": 12}, Said("questions.inverse_place_alone", name="offset")),
         (SCORES, {"bit": 3}, Said("questions.inverse_bit")),
         (SCORES, {"byte": 3, "bit": 8}, Said("questions.inverse_bit")),
-        (SCORES, {"offset": 1.5}, Said("questions.inverse_coordinate", name="offset", found="1.5")),
-        (SCORES, {"offset": True}, Said("questions.inverse_coordinate", name="offset", found=True)),
+        (SCORES, {"offset": 1.5}, Said("core.whole_number", name="offset", found="1.5")),
+        (SCORES, {"offset": True}, Said("core.whole_number", name="offset", found=True)),
         (
             FIG2,
             {"byte": 3},

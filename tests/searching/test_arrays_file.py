@@ -12,6 +12,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.searching.arrays_file import answer, read
 from layoutproof.searching.searched import Searched
 from layoutproof.specs.positions import Node, read_file, read_yaml
+from tests.said import stretch, words
 
 
 def read_and_answer(root: Node, file: str = "search") -> Searched:
@@ -60,17 +61,21 @@ def test_none_and_unknown() -> None:
         (
             "target: v5e\nrequire: [even, [1]]\nlayouts: {a: 'f32[8]'}",
             (2, 17),
-            "require is one of even, whole, not [1]",
+            words("kernel.part_choice", what="require", known="even, whole", value="[1]", near=""),
         ),
         ("target: v5e\nrequire: square\nlayouts: {a: 'f32[8]'}", (2, 10), "not 'square'"),
         ("layouts: {a: 'f32[8]'}", (1, 1), "'target' is missing"),
         ("target: v9\nlayouts: {a: 'f32[8]'}", (1, 9), "unknown TPU generation"),
         ("target: v5e", (1, 1), "nothing is asked"),
-        ("target: v5e\nlayouts:\n  a: f32[n]", (3, 6), "n is not in sizes"),
+        ("target: v5e\nlayouts:\n  a: f32[n]", (3, 6), stretch("searching.not_in_sizes", name="n")),
         ("target: v5e\nlayouts:\n  a: f33[8]", (3, 6), "f33"),
-        ("target: v5e\nlayouts:\n  a: 8", (3, 6), "a shape is a text"),
+        ("target: v5e\nlayouts:\n  a: 8", (3, 6), stretch("searching.shape_form")),
         ("target: v5e\nlayouts: []", (2, 10), "'layouts': expected a mapping"),
-        ("target: v5e\norder: any\nlayouts: {a: 'f32[8]'}", (2, 8), "order is one of each, shared, not 'any'"),
+        (
+            "target: v5e\norder: any\nlayouts: {a: 'f32[8]'}",
+            (2, 8),
+            words("kernel.part_choice", what="order", known="each, shared", value="'any'", near=""),
+        ),
         ("target: v5e\norder: shared\nlayouts: {a: 'f32[8,4]'}", (3, 14), "needs a name"),
         ("target: v5e\nsizes: {n: 0}\nlayouts: {a: 'f32[n]'}", (2, 12), "at least 1; found 0"),
         ("target: v5e\nshardings: {a: 'f32[8]'}", (2, 12), "need a mesh"),
@@ -113,7 +118,7 @@ layouts:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("tune: {t: [2]}\nlayouts: {w: 'f32[8,8]'}", "t is tuned and stands in the tiles of no layout"),
+        ("tune: {t: [2]}\nlayouts: {w: 'f32[8,8]'}", words("searching.tuned_in_no_layout", name="t")),
         ("tune: {t: []}\nlayouts: {w: 'f32[8,8]{1,0:T(t,128)}'}", "expected at least one entry"),
         ("layouts: {w: 'f32[8,8]{1,0:T(t,128)}'}", "t stands in a tile of"),
         ("tune: {t: [2]}\norder: shared\nsizes: {a: 8}\nlayouts: {w: 'f32[a]{0:T(t)}'}", "without variables in them"),

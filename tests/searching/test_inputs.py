@@ -13,6 +13,7 @@ from layoutproof.searching.read import read_problem
 from layoutproof.searching.solve import solve
 from layoutproof.searching.tilings import Tilings
 from layoutproof.specs.positions import read_yaml
+from tests.said import stretch, words
 
 SMALL = """\
 target: v5e
@@ -42,7 +43,7 @@ def answered(text: str) -> Tilings:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('["cdiv(M, bm)"]', '["M // (M - M)"]', "a size of the kernel divides by 0"),
+        ('["cdiv(M, bm)"]', '["M // (M - M)"]', words("kernel.size_by_zero")),
         ("inputs: [{", "aliases: {}\n  scratch: 3\n  inputs: [{", "'scratch': expected a list; found 3"),
         ("outputs: [", "operands: 5\n  outputs: [", "'operands': expected a list; found 5"),
         (
@@ -55,12 +56,24 @@ def answered(text: str) -> Tilings:
             "block: [bm, N], index: 3}]\n  out",
             "'index': expected text; found 3",
         ),
-        ("name: o,", "name: o, buffers: two,", "'buffers': expected a whole number; found 'two'"),
+        (
+            "name: o,",
+            "name: o, buffers: two,",
+            "'buffers': " + words("specs.expected", wanted="a whole number", found="'two'"),
+        ),
         ("name: o,", "name: o, indexing_mode: Unblocked, ", "Unblocked"),
-        ("  inputs:", "  tables: {t: {array: 's32[Q]', assume: []}}\n  inputs:", "the kernel speaks of Q"),
-        ("  inputs:", "  tables: {t: {array: 's32[8]', assume: [0 <= t < Q]}}\n  inputs:", "the kernel speaks of Q"),
+        (
+            "  inputs:",
+            "  tables: {t: {array: 's32[Q]', assume: []}}\n  inputs:",
+            stretch("searching.name_of_nothing", name="Q"),
+        ),
+        (
+            "  inputs:",
+            "  tables: {t: {array: 's32[8]', assume: [0 <= t < Q]}}\n  inputs:",
+            stretch("searching.name_of_nothing", name="Q"),
+        ),
         ("multiple_of: 8", "divides: M // (M - M)", "divides by 0"),
-        ("N: 128}", "N: 128, bytes: 3}", "bytes is a figure of every candidate; give it another name"),
+        ("N: 128}", "N: 128, bytes: 3}", words("searching.figure_name", name="bytes")),
         ("N: 128}", "N: 128, and: 3}", "'and' is no name"),
         ("headroom: 0%", "headroom: ²", "headroom is a percentage"),
         ("headroom: 0%", f"vmem: {'9' * 400}MiB", "an amount of memory is"),
@@ -68,7 +81,11 @@ def answered(text: str) -> Tilings:
         ("headroom: 0%", f"step_overhead: {'9' * 400}us", "step_overhead is a time"),
         ("2 * M * N", "99999999**999", "larger than 2**1024"),
         ("2 * M * N", "bm[3]", "reads a table"),
-        ("flops:", "constraints: [8 // (M - M) < 3]\nflops:", "divides by 0, whatever the candidate"),
+        (
+            "flops:",
+            "constraints: [8 // (M - M) < 3]\nflops:",
+            stretch("searching.divides_always"),
+        ),
         ("flops: 2 * M * N", "flops: shl(1, 99)", "a shift must be by a constant"),
     ],
 )
@@ -86,11 +103,11 @@ def test_wrong_files_say_what_and_where(tmp_path: Path, old: str, new: str, said
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("sizes: {M: 256}", "sizes: {M: 256, bm: 3}", "bm is in sizes too"),
+        ("sizes: {M: 256}", "sizes: {M: 256, bm: 3}", stretch("searching.size_and_variable", name="bm")),
         ("kwargs:", "constraints: [8 // (bm - bm) < 3]\nkwargs:", "divides by 0"),
         ("kwargs:", "constraints: [8 // (steps - steps) < 3]\nkwargs:", "divides by 0"),
         ("kwargs:", "cost: time // (bm - bm)\nkwargs:", "divides by 0"),
-        ('"bf16[M,M]", ', "", "all 2 candidates fail alike"),
+        ('"bf16[M,M]", ', "", stretch("searching.all_fail_alike", asked=2)),
     ],
 )
 def test_wrong_traced_files_say_what_and_where(tmp_path: Path, old: str, new: str, said: str) -> None:

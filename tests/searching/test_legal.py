@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from layoutproof.core.term import Term
 from layoutproof.searching import configurations
 from layoutproof.searching.configurations import ALONE, QUESTIONS
 from layoutproof.searching.legal import MEMORY
+from tests.said import stretch as stretch_of
+from tests.said import words as words_of
 from tests.searching import traced_functions
 
 pytestmark = pytest.mark.slow
@@ -178,7 +181,7 @@ def test_a_product_that_the_body_holds_is_told_of_what_is_traced_and_what_is_not
     verdicts = [legal(rows=each).verdict for each in rows]
     # 2048 x 2048 scores in 32 bits are all of VMEM
     assert verdicts == [PROVED] * 8 + [UNKNOWN] * 2
-    assert "a product of the body 16777216" in legal(rows=2048).reason
+    assert stretch_of("searching.vmem_with_product", held=16777216) in legal(rows=2048).reason
 
 
 def test_what_the_function_refuses_is_refused_in_its_words() -> None:
@@ -193,20 +196,26 @@ def test_what_the_function_refuses_is_refused_in_its_words() -> None:
     assert sum(a.traced and a.verdict is PROVED for a in answers) <= 2
 
 
+def whole(name: str, found: str) -> str:
+    """That a parameter is no whole number."""
+    return words_of("core.whole_number", name=name, found=found)
+
+
 def test_a_function_without_a_call_is_unknown() -> None:
     legal = lp.legal(traced_functions.nothing, *SQUARE, target="v5e", parameters={"rows": [8]})
-    assert (legal(rows=8).verdict, legal(rows=8).reason) == (UNKNOWN, "the function makes no Pallas call")
+    assert (legal(rows=8).verdict, legal(rows=8).reason) == (UNKNOWN, words_of("searching.no_pallas_call"))
 
 
 @pytest.mark.parametrize(
     ("configuration", "words"),
     [
-        ({"block_m": 128, "block_n": 128, "blok_k": 128}, "blok_k is no parameter; they are block_m, block_n, block_k;"
-         " did you mean 'block_k'?"),
-        ({"block_m": 128, "block_n": 128}, "a configuration says every parameter; missing: block_k"),
-        ({"block_m": 128, "block_n": 128, "block_k": "128"}, "block_k is a whole number, not '128'"),
-        ({"block_m": 128, "block_n": 12.5, "block_k": 128}, "block_n is a whole number, not 12.5"),
-        ({"block_m": True, "block_n": 128, "block_k": 128}, "block_m is a whole number, not True"),
+        ({"block_m": 128, "block_n": 128, "blok_k": 128}, words_of(
+            "searching.no_parameter", name="blok_k", known="block_m, block_n, block_k",
+            near=words_of("core.did_you_mean", name="block_k"))),
+        ({"block_m": 128, "block_n": 128}, words_of("searching.parameters_missing", missing="block_k")),
+        ({"block_m": 128, "block_n": 128, "block_k": "128"}, whole("block_k", "'128'")),
+        ({"block_m": 128, "block_n": 12.5, "block_k": 128}, whole("block_n", "12.5")),
+        ({"block_m": True, "block_n": 128, "block_k": 128}, whole("block_m", "True")),
     ],
 )  # fmt: skip
 def test_wrong_configurations(configuration: Any, words: str) -> None:
@@ -220,7 +229,7 @@ def test_wrong_configurations(configuration: Any, words: str) -> None:
     [
         ({"target": "v9"}, "v9"),
         ({"parameters": {}}, "parameters say what a configuration consists of"),
-        ({"parameters": {"block_m": []}}, "parameter block_m: no number is in []"),
+        ({"parameters": {"block_m": []}}, "parameter block_m: " + words_of("searching.no_number", found="[]")),
         ({"parameters": {"block_m": [128, 1.5]}}, "parameter block_m: whole numbers, not [128, 1.5]"),
         ({"parameters": {"block_m": 3.5}}, "parameter block_m: a list, a range, or from, to"),
         ({"parameters": {"block_m": "128..x"}}, "parameter block_m: "),
@@ -267,10 +276,12 @@ def test_a_sample_is_what_its_seed_draws() -> None:
     assert 1 <= len(one) <= 30
     assert len(set(one)) == len(one)
     for wrong in (0, -1, 2.5):
-        with pytest.raises(LayoutError, match="sample is a whole number of at least 1"):
+        with pytest.raises(LayoutError, match=re.escape(stretch_of("searching.sample_form"))):
             legal.space(sample=wrong)  # type: ignore[arg-type]
     large = lp.legal(matmul, *PAIR, target="v5e", parameters=dict.fromkeys(SIZES, range(8, 8192, 8)))
-    with pytest.raises(LayoutError, match="there are 1070599167 configurations; at most 16384 are enumerated"):
+    with pytest.raises(
+        LayoutError, match=re.escape(stretch_of("searching.too_many_configurations", count="1070599167", most=16384))
+    ):
         large.space()
     assert len(list(large.space(sample=5, unknown=True))) <= 5
 

@@ -19,6 +19,8 @@ from layoutproof.searching.search_model import LARGEST, KernelKeys, OperandKeys,
 from layoutproof.specs import spec_model
 from layoutproof.specs.positions import read_file, read_yaml
 from layoutproof.specs.validation import keys_of
+from tests.said import stretch as stretch_of
+from tests.said import words as words_of
 from tests.schema_places import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,55 +86,100 @@ def test_there_are_examples_of_every_kind() -> None:
             assert problem_of(read_yaml(text), "s.yaml") is not None
 
 
+def _expected(key: str, wanted: str, found: str) -> str:
+    """What is said of a value of a key."""
+    return f"'{key}': " + words_of("specs.expected", wanted=wanted, found=found)
+
+
+def _choice(key: str, known: str, found: str) -> str:
+    """What is said of a word that is none of those."""
+    return words_of("kernel.part_choice", what=key, known=known, value=found, near="")
+
+
 # (file, what is there, what stands instead, line:column, words, whether the schema can say it)
 PLANTED = [
-    (KERNEL, "headroom: 0%", "hedroom: 0%", "9:1", "unknown key 'hedroom'; did you mean 'headroom'?", True),
-    (KERNEL, "block: [bm, N], ", "blok: [bm, N], ", "5:41", "unknown key 'blok'; did you mean 'block'?", True),
+    (
+        KERNEL,
+        "headroom: 0%",
+        "hedroom: 0%",
+        "9:1",
+        "unknown key 'hedroom'" + words_of("core.did_you_mean", name="headroom"),
+        True,
+    ),
+    (
+        KERNEL,
+        "block: [bm, N], ",
+        "blok: [bm, N], ",
+        "5:41",
+        "unknown key 'blok'" + words_of("core.did_you_mean", name="block"),
+        True,
+    ),
     (KERNEL, "multiple_of: 8", "multiples_of: 8", "8:22", "did you mean 'multiple_of'?", True),
     (KERNEL, "headroom: 0%", "headroom: [1]", "9:11", "headroom is a percentage", True),
-    (KERNEL, "headroom: 0%", "flops: {a: 1}", "9:8", "an expression is a text or a whole number", True),
-    (KERNEL, "headroom: 0%", "cost: 1.5", "9:7", "an expression is a text or a whole number", True),
-    (KERNEL, "headroom: 0%", "constraints: [true]", "9:15", "a condition is a text", True),
+    (KERNEL, "headroom: 0%", "flops: {a: 1}", "9:8", stretch_of("searching.expression_form"), True),
+    (KERNEL, "headroom: 0%", "cost: 1.5", "9:7", stretch_of("searching.expression_form"), True),
+    (KERNEL, "headroom: 0%", "constraints: [true]", "9:15", stretch_of("searching.condition_form"), True),
     (KERNEL, "headroom: 0%", "vmem: 1.5", "9:7", "an amount of memory is", True),
     (KERNEL, "headroom: 0%", "vmem: 0MiB", "9:7", "an amount of memory is", False),
-    (KERNEL, "headroom: 0%", "note: 3", "9:7", "'note': expected text; found 3", True),
-    (KERNEL, "M: 64", "M: '64'", "7:12", "'M': expected a whole number; found '64'", True),
-    (KERNEL, "M: 64", "M: -64", "7:12", "'M': expected a number of at least 1; found -64", True),
-    (KERNEL, "M: 64", "M: true", "7:12", "'M': expected a whole number; found True", True),
-    (KERNEL, "M: 64", "M: .nan", "7:12", "'M': expected a whole number; found nan", True),
-    (KERNEL, "M: 64", "M: 64.5", "7:12", "'M': expected a whole number; found 64.5", True),
-    (KERNEL, "M: 64", f"M: {HUGE}", "7:12", f"'M': expected a number of at most {LARGEST}; found {HUGE}", True),
-    (KERNEL, "M: 64", f"M: {'9' * 50}", "7:12", "a number of 50 characters; at most 40 digits", True),
-    (KERNEL, "M: 64", "M: 64, M: 65", "7:16", "duplicate key 'M'; first on line 7", False),
-    (KERNEL, "{M: 64, N: 128}", "{}", "7:8", "'sizes': expected at least one entry; found {}", True),
-    (KERNEL, "{M: 64, N: 128}", "5", "7:8", "'sizes': expected a mapping; found 5", True),
-    (KERNEL, "M: 64, N: 128}", "M: 64, N: 128, a b: 1}", "7:24", "'a b' is no name", True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[]", "8:12", "'bm': expected at least one entry; found []", True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[8, true]", "8:16", "'bm': expected a whole number; found True", True),
-    (KERNEL, "{from: 8, multiple_of: 8}", "[8, -8]", "8:16", "'bm': expected a number of at least 1; found -8", True),
+    (KERNEL, "headroom: 0%", "note: 3", "9:7", _expected("note", "text", "3"), True),
+    (KERNEL, "M: 64", "M: '64'", "7:12", _expected("M", "a whole number", "'64'"), True),
+    (KERNEL, "M: 64", "M: -64", "7:12", _expected("M", "a number of at least 1", "-64"), True),
+    (KERNEL, "M: 64", "M: true", "7:12", _expected("M", "a whole number", "True"), True),
+    (KERNEL, "M: 64", "M: .nan", "7:12", _expected("M", "a whole number", "nan"), True),
+    (KERNEL, "M: 64", "M: 64.5", "7:12", _expected("M", "a whole number", "64.5"), True),
+    (KERNEL, "M: 64", f"M: {HUGE}", "7:12", _expected("M", f"a number of at most {LARGEST}", f"{HUGE}"), True),
+    (KERNEL, "M: 64", f"M: {'9' * 50}", "7:12", words_of("specs.number_length", characters=50, most=40), True),
+    (KERNEL, "M: 64", "M: 64, M: 65", "7:16", words_of("specs.duplicate_key", key="M", line=7), False),
+    (KERNEL, "{M: 64, N: 128}", "{}", "7:8", _expected("sizes", "at least one entry", "{}"), True),
+    (KERNEL, "{M: 64, N: 128}", "5", "7:8", _expected("sizes", "a mapping", "5"), True),
+    (KERNEL, "M: 64, N: 128}", "M: 64, N: 128, a b: 1}", "7:24", words_of("searching.no_name", name="a b"), True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[]", "8:12", _expected("bm", "at least one entry", "[]"), True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[8, true]", "8:16", _expected("bm", "a whole number", "True"), True),
+    (KERNEL, "{from: 8, multiple_of: 8}", "[8, -8]", "8:16", _expected("bm", "a number of at least 1", "-8"), True),
     (KERNEL, "from: 8", "from: 64, to: 8", "8:12", "'bm': no number is in {'from': 64, 'to': 8", False),
-    (KERNEL, "multiple_of: 8", "powers_of: 1", "8:33", "'powers_of': expected a number of at least 2; found 1", True),
-    (KERNEL, "multiple_of: 8", "to: .inf", "8:26", "'to': expected a whole number; found inf", True),
+    (KERNEL, "multiple_of: 8", "powers_of: 1", "8:33", _expected("powers_of", "a number of at least 2", "1"), True),
+    (KERNEL, "multiple_of: 8", "to: .inf", "8:26", _expected("to", "a whole number", "inf"), True),
     (KERNEL, "multiple_of: 8", f"to: {2**40}", "8:12", "'bm': at most 1048576 values", False),
     (KERNEL, "headroom: 0%", "partial: mask", "9:10", "did you mean 'masked'?", True),
     (KERNEL, "[parallel]", "[paralel]", "4:15", "did you mean 'parallel'?", True),
     (KERNEL, "target: v5e\n", "", "1:1", "'target' is missing", True),
     (KERNEL, "tune: {bm: {from: 8, multiple_of: 8}}\n", "", "1:1", "'tune' is missing", True),
-    (TRACE, "tune:", "arg: []\ntune:", "6:1", "unknown key 'arg'; did you mean 'args'?", True),
-    (TRACE, 'args: ["bf16[M,M]", "bf16[M,M]"]', "args: 3", "4:7", "'args': expected a list; found 3", True),
+    (TRACE, "tune:", "arg: []\ntune:", "6:1", "unknown key 'arg'" + words_of("core.did_you_mean", name="args"), True),
+    (TRACE, 'args: ["bf16[M,M]", "bf16[M,M]"]', "args: 3", "4:7", _expected("args", "a list", "3"), True),
     (TRACE, "kwargs: {", "kwargs: [{", "5:9", "'kwargs': expected a mapping", True),
-    (TRACE, "tune:", "confirm: libtpu\ntune:", "6:10", "confirm is one of compiler, not 'libtpu'", True),
+    (TRACE, "tune:", "confirm: libtpu\ntune:", "6:10", _choice("confirm", "compiler", "'libtpu'"), True),
     (TRACE, "sizes: {M: 256}", "sizes: [{M: 256}, {M: 512}]", "3:8", "one set of sizes", False),
     (TRACE, "tune:", "over: sum\ntune:", "6:1", "unknown key 'over'", True),
-    (ARRAYS, "require: [even]", "requires: [even]", "6:1", "unknown key 'requires'; did you mean 'require'?", True),
+    (
+        ARRAYS,
+        "require: [even]",
+        "requires: [even]",
+        "6:1",
+        "unknown key 'requires'" + words_of("core.did_you_mean", name="require"),
+        True,
+    ),
     (ARRAYS, "require: [even]", "require: [evn]", "6:11", "did you mean 'even'?", True),
-    (ARRAYS, "require: [even]", "order: all", "6:8", "order is one of each, shared, not 'all'", True),
-    (ARRAYS, "{x: 2}", "{x: 0}", "4:11", "'x': expected a number of at least 1; found 0", True),
-    (ARRAYS, "{x: 2}", "{x: true}", "4:11", "'x': expected a whole number; found True", True),
-    (ARRAYS, "{x: 2}", "{}", "4:7", "'mesh': expected at least one entry; found {}", True),
-    (ARRAYS, "{x: 2}", f"{{x: {2**25}}}", "4:7", "a mesh of 33554432 devices; at most 16777216", False),
-    (ARRAYS, 'q: "bf16[b,h]"', "q: 8", "3:14", "a shape is a text", True),
-    (ARRAYS, 'q: "bf16[b,h]"', 'q: "bf16[b,z]"', "3:14", "z is not in sizes; known: b, h", False),
+    (ARRAYS, "require: [even]", "order: all", "6:8", _choice("order", "each, shared", "'all'"), True),
+    (ARRAYS, "{x: 2}", "{x: 0}", "4:11", _expected("x", "a number of at least 1", "0"), True),
+    (ARRAYS, "{x: 2}", "{x: true}", "4:11", _expected("x", "a whole number", "True"), True),
+    (ARRAYS, "{x: 2}", "{}", "4:7", _expected("mesh", "at least one entry", "{}"), True),
+    (
+        ARRAYS,
+        "{x: 2}",
+        f"{{x: {2**25}}}",
+        "4:7",
+        words_of("searching.too_many_devices", devices=33554432, most=16777216),
+        False,
+    ),
+    (ARRAYS, 'q: "bf16[b,h]"', "q: 8", "3:14", stretch_of("searching.shape_form"), True),
+    (
+        ARRAYS,
+        'q: "bf16[b,h]"',
+        'q: "bf16[b,z]"',
+        "3:14",
+        words_of("searching.not_in_sizes", name="z", known="b, h"),
+        False,
+    ),
     (ARRAYS, 'layouts: {q: "bf16[b,h]"}', "layouts: {}", "3:10", "'layouts': expected at least one entry", True),
 ]
 

@@ -9,6 +9,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli import main as cli
+from tests.said import stretch, words
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def test_the_two_forms_of_one_kernel_give_one_answer() -> None:
     assert own["flops"] == 2 * 2048**3
     # libtpu 0.0.52 estimates 141,863 cycles, and 149,743 or more for every one that sums over two or more steps
     assert (own["values"], own["carried"]) == ({"bm": 512, "bn": 512, "bk": 2048}, 0)
-    assert "headroom 21% of VMEM, kept free for registers that spill; matmul by its body" in found.why()
+    assert words("searching.headroom_of_registers", percent=21, source="matmul by its body") in found.why()
 
 
 def test_what_libtpu_takes_is_not_proved_to_be_none() -> None:
@@ -58,7 +59,7 @@ def test_a_product_that_the_body_works_on_is_held() -> None:
 def test_of_declared_kernels_too() -> None:
     every = lp.search("matmul", sizes=[1024, 1024, 1024], headroom="99%")
     assert (every.verdict, every.exit_code) == (lp.Verdict.UNKNOWN, 3)
-    assert "candidates are set aside by headroom, and nothing is proved of them" in str(every)
+    assert stretch("searching.set_aside_by_headroom", candidates="candidates") in str(every)
     assert str(every).endswith("target          v5e, since none is named; --target says another")
     some = lp.search("matmul", sizes=[1024, 1024, 1024], target="v5e", headroom="25%")
     document = some.as_dict()
@@ -107,7 +108,7 @@ def test_every_candidate_of_a_declared_kernel_is_accounted_for() -> None:
     assert (len(document["best"]), document["not_judged"], document["unknown"]) == (1, 0, {})
     assert sum(document["refused"].values()) + 2 == document["candidates"]  # the second legal one is dearer
     assert "refused         13 candidates: 8 block_shape x, 3 bm >= 8, .." in str(found)
-    assert "because no program writes o[0:128, 128:256]" in found.why()
+    assert ("because " + words("pallas.rows_unwritten", operand="o", rows="0:128, 128:256")) in found.why()
     assert "compute         not counted, since the file states no flops" in str(found)
 
 

@@ -18,6 +18,7 @@ from layoutproof.registry.defaults import tpu_default
 from layoutproof.searching.arrays_file import answer, read
 from layoutproof.searching.shardings import Arrays, Contraction, best_shardings
 from layoutproof.specs.positions import read_yaml
+from tests.said import stretch
 
 pytestmark = pytest.mark.slow
 
@@ -200,11 +201,11 @@ def test_a_feed_forward_block_is_cut_as_megatron_does(bias: str) -> None:
 @pytest.mark.parametrize(
     ("product", "what"),
     [
-        ("x, up h", "is written x, up -> h"),
+        ("x, up h", stretch("searching.product_form")),
         ("x, up -> z", "z is not among the arrays"),
         ("x, up -> down", None),
-        ("x -> h", "dimension hidden of h is in no input"),
-        ("x, up, w -> h", "every dimension of w needs a name"),
+        ("x -> h", stretch("searching.product_dimension", dimension="hidden", output="h")),
+        ("x, up, w -> h", stretch("searching.product_without_names", name="w")),
     ],
 )
 def test_products_that_are_none(product: str, what: str | None) -> None:

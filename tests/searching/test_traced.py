@@ -26,6 +26,7 @@ from layoutproof.searching.solve import solve
 from layoutproof.searching.traced_file import read
 from layoutproof.specs.positions import read_yaml
 from tests.hardware import compiler
+from tests.said import stretch, words
 from tests.searching.problems_at_random import MATMUL
 
 pytestmark = pytest.mark.slow
@@ -170,7 +171,7 @@ def test_headroom_is_kept_free() -> None:
     # a file that says nothing gets what the kind of its body needs, and is told so
     unsaid = ask("headroom: null\n")
     assert unsaid.result.found[0].values == {"rows": 8192}
-    assert "headroom 0% of VMEM, kept free for registers that spill; elementwise by its body" in unsaid.text()
+    assert words("searching.headroom_of_registers", percent=0, source="elementwise by its body") in unsaid.text()
 
 
 def test_headroom_proves_nothing() -> None:
@@ -181,7 +182,7 @@ def test_headroom_proves_nothing() -> None:
 
     none = ask("[8192]", "headroom: 50%\n")
     assert (none.verdict, none.result.found, none.verdict.exit_code) == (Verdict.UNKNOWN, (), 3)
-    assert "1 candidates are set aside by headroom, and nothing is proved of them" in none.text(why=False)
+    assert stretch("searching.set_aside_by_headroom", candidates="1 candidates") in none.text(why=False)
     assert ask("[8192]", "headroom: 0%\n").verdict is Verdict.PROVED
     over = ask("[16384]", "headroom: 50%\n")
     assert (over.verdict, dict(over.result.enumerated.refused)) == (
@@ -233,7 +234,7 @@ def test_the_real_compiler_refuses_what_a_body_holds() -> None:
     ask = problem("deep", '"bf16[8192,128]"', "{rows: [512, 2048]}", "headroom: 0%\nflops: 0\n")
     windows_only = found(ask, best=1)
     assert windows_only.result.found[0].values == {"rows": 2048}
-    assert "what a kernel's body holds besides is not counted" in windows_only.text()
+    assert stretch("searching.body_not_counted") in windows_only.text()
     confirmed = found(ask + "confirm: compiler\n", best=1)
     assert confirmed.verdict is Verdict.PROVED
     assert confirmed.result.found[0].values == {"rows": 512}
@@ -304,10 +305,10 @@ def test_splash_attention_asks_the_compiler() -> None:
         (
             "trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nconfirm: yes",
             (5, 10),
-            "confirm is one of compiler, not 'yes'",
+            words("kernel.part_choice", what="confirm", known="compiler", value="'yes'", near=""),
         ),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\ncost: z", (5, 7), "z is not known"),
-        ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), "tilings are searched for TPUs"),
+        ("trace: a:b\ntarget: triton\nargs: []\ntune: {a: 1}", (2, 9), stretch("searching.no_tpu")),
         ("trace: a:b\ntarget: v5e\nargs: []\ntune: {a: 1}\nstep_overhead: long", (5, 16), "a time such as"),
     ],
 )

@@ -259,7 +259,7 @@ def test_our_own_failure_is_an_outcome_that_says_so() -> None:
     broken = Check("a.yaml", 1, 1, "locate", ("x",), ("f32[3]{0}",), fact={})
     outcome = run(broken)
     assert (outcome.status, outcome.found) == ("error", "error")
-    assert Said("specs.internal_error", kind="KeyError", error="'is'").of(outcome.finding.reason)
+    assert Said("core.internal_error", kind="KeyError", error="'is'").of(outcome.finding.reason)
 
 
 def test_wrong_before_bad_input_before_unknown() -> None:

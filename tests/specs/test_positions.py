@@ -193,7 +193,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match=r"a\.yaml: larger than 4 MiB"):
         read_file(path)
     path.write_bytes(b"a: 1\nb: \xff")
-    with raises(LayoutError, Said("specs.not_utf8", byte=0xFF)) as refused:
+    with raises(LayoutError, Said("core.not_utf8", byte=0xFF)) as refused:
         read_file(path)
     assert placed(refused.value) == f"{path.as_posix()}:2"
     path.write_bytes(b"\xef\xbb\xbfa: 1")

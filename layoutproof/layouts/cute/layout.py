@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.bounds import check_box
 from layoutproof.core.element_types import near_type
 from layoutproof.core.errors import LayoutError
@@ -202,7 +203,7 @@ def element_bits(element_type: str) -> int:
     found = _TYPE.fullmatch(element_type)
     bits = int(found["bits"] or 8) if found else 0
     if not 1 <= bits <= 1024:
-        raise LayoutError(problems.TYPE(element_type, near_type(element_type)))
+        raise LayoutError(core_problems.ELEMENT_TYPE(element_type, near_type(element_type)))
     return bits
 
 
@@ -217,7 +218,7 @@ def checked(layout: CuteLayout, text: str = "") -> CuteLayout:
             raise LayoutError(problems.EXTENT(extent), text=text)
     for stride in leaves(layout.stride):
         if not surely_less(-1, stride) and not surely_less(stride, 1):
-            raise LayoutError(problems.STRIDE_SIGN(stride), text=text)
+            raise LayoutError(core_problems.STRIDE_SIGN(stride), text=text)
     if not surely_less(-1, layout.offset):
         raise LayoutError(problems.OFFSET_NEGATIVE(layout.offset), text=text)
     if layout.element_type:

@@ -27,6 +27,7 @@ from layoutproof.layouts.sharding.mesh import mesh_of, wrong_mesh
 from layoutproof.layouts.sharding.mesh_text import read_mesh as read_xla_mesh
 from layoutproof.layouts.sharding.model import REDUCTIONS, Mesh, NamedSharding
 from layoutproof.layouts.sharding.partition_spec import from_spec
+from layoutproof.layouts.xla import problems as xla_problems
 from layoutproof.layouts.xla.lexer import MAX_RANK, XlaCursor
 
 T = TypeVar("T")
@@ -118,7 +119,7 @@ def read_spec(cursor: XlaCursor) -> PartitionSpecText:
     said: dict[str, Any] = {}
     while cursor.kind != ")":
         if len(entries) == MAX_RANK:
-            raise cursor.refuse(problems.RANK(MAX_RANK))
+            raise cursor.refuse(xla_problems.RANK(MAX_RANK))
         if cursor.word in ("unreduced=", "reduced=", "unreduced_kind="):
             _keyword(cursor, said)
         elif said:

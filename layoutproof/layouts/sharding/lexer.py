@@ -10,6 +10,7 @@ import re
 
 from layoutproof.core.cursor import tokens
 from layoutproof.layouts.sharding import problems
+from layoutproof.layouts.xla import problems as xla_problems
 from layoutproof.layouts.xla.lexer import MAX_RANK, SKIPPED, XlaCursor
 
 # A name directly followed by '=' is one token, an attribute: XLA refuses a space between the two.
@@ -51,7 +52,7 @@ def extents(cursor: XlaCursor, what: str) -> list[int]:
     start = cursor.start
     found = integers(cursor, what)
     if len(found) > MAX_RANK:
-        raise cursor.refuse(problems.RANK(MAX_RANK), start)
+        raise cursor.refuse(xla_problems.RANK(MAX_RANK), start)
     return found
 
 

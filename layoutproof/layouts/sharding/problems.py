@@ -69,7 +69,6 @@ OF_ARRAY = Template(
 )
 ONE_ARRAY = Template("sharding.one_array", "a sharded shape is one array, not a tuple, token or opaque")
 ONE_SHARDING = Template("sharding.one_sharding", "one array has one sharding, not a tuple of them")
-RANK = Template("sharding.rank", "over {max_rank} dimensions")
 REPLICATE_TWICE = Template(
     "sharding.replicate_twice", "last_tile_dim_replicate and last_tile_dims=.. exclude each other (XLA aborts)"
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from layoutproof.core import problems as core_problems
 from layoutproof.core.bounds import MOST_FACTORS, MOST_TERMS, check_box
 from layoutproof.core.cursor import Cursor, tokens
 from layoutproof.core.errors import LayoutError, shorten
@@ -69,7 +70,7 @@ class XlaCursor(Cursor):
         at = skipped.end() if skipped else self.end
         if self.text.startswith("/*", at):
             return self.refuse(problems.COMMENT(), at)
-        return self.refuse(problems.CHARACTER(self.text[at]), at)
+        return self.refuse(core_problems.CHARACTER(self.text[at]), at)
 
 
 def read_extents(cursor: XlaCursor, element_type: str) -> tuple[tuple[Extent, ...], tuple[str, ...]]:

@@ -6,7 +6,6 @@ from layoutproof.core.message import Template
 
 AFTER_SHAPE = Template("xla.after_shape", "unexpected '{word}' after the shape: give one shape alone")
 BUFFER = Template("xla.buffer", "a buffer b(..) holds one plain array, not a tuple, token, opaque or buffer")
-CHARACTER = Template("xla.character", "unexpected character {text!r}")
 COMMENT = Template("xla.comment", "the comment /* is not closed by */")
 DEPTH = Template("xla.depth", "over {max_depth} nested parentheses")
 DIMENSIONS_END = Template("xla.dimensions_end", "the text ends inside the dimensions: ] is missing{hint}")

@@ -22,6 +22,7 @@ from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.contents import containing
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
 from layoutproof.kernel.scalar_memory import assuming, every_table
+from layoutproof.pallas import problems as pallas_problems
 from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import (
     axes_around,
@@ -393,9 +394,9 @@ def _pipeline_operand(
         try:
             index, sizes = _pipeline_index(spec.index_map, block, names, grids, captured, jax)
             if len(index) != len(dims):
-                raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
+                raise UnsupportedOp(pallas_problems.INDEX_MAP_RESULTS(len(index), len(dims)))
         except UnsupportedOp as error:
-            index, sizes, unmodelled = (ZERO,) * len(dims), (), problems.INDEX_MAP(error)
+            index, sizes, unmodelled = (ZERO,) * len(dims), (), pallas_problems.INDEX_MAP(error)
     mode = getattr(spec, "pipeline_mode", None)
     return Operand(
         name, role, dims, element_type(ref.dtype), block, index, sizes,
@@ -520,9 +521,9 @@ def _operand(
         else:
             index = found
         if len(index) != len(dims):
-            raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
+            raise UnsupportedOp(pallas_problems.INDEX_MAP_RESULTS(len(index), len(dims)))
     except UnsupportedOp as error:
-        unmodelled = problems.INDEX_MAP(error)
+        unmodelled = pallas_problems.INDEX_MAP(error)
     mode = block.pipeline_mode
     revisit = str(getattr(getattr(mode, "revisit", None), "name", "") or "immediate").lower()
     origin = str(block.origin or f"{'args' if role == 'in' else 'outputs'}[{position}]")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.integers import DIVISIONS, applied, chosen, converted, held, literal, number_of
 from layoutproof.core.element_types import element_type
@@ -18,6 +19,7 @@ from layoutproof.core.folding import constant, fold
 from layoutproof.core.term import ONE, ZERO, Term
 from layoutproof.ir.program import Dtype
 from layoutproof.kernel.kernel import Table
+from layoutproof.pallas import problems as pallas_problems
 from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import is_jaxs_own, opened
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxEquation, JaxJaxpr, Params
@@ -144,7 +146,7 @@ def _results(equation: JaxEquation, values: Mapping[Any, Any], context: Context)
             power = Term("*", power, operands[0])
         return [power]
     if any(isinstance(o, TableReference) for o in operands):
-        raise UnsupportedOp(problems.OPERATION_ON_TABLE(name))
+        raise UnsupportedOp(pallas_problems.OPERATION_ON_TABLE(name))
     # an operation that has no operands is none of these
     dtype = cast(Dtype, equation.invars[0].aval.dtype if equation.invars else None)
     return [applied(name, operands, dtype)]
@@ -177,7 +179,7 @@ def _inlined(params: Mapping[str, Any], operands: list[Any], context: Context) -
         return [divided]
     jaxpr = params.get("jaxpr", params.get("call_jaxpr", params.get("fun_jaxpr")))
     if jaxpr is None:
-        raise UnsupportedOp(problems.CALL_WITHOUT_BODY(params.get("name", "a function")))
+        raise UnsupportedOp(body_problems.CALL_WITHOUT_BODY(params.get("name", "a function")))
     inner, consts = opened(jaxpr)
     values: dict[Any, Any] = dict(zip(inner.invars, operands, strict=True))
     values.update(_constants(inner, consts))

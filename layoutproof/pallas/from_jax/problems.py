@@ -21,7 +21,6 @@ CALLS_UNKNOWN = Template("traced.calls_unknown", "{primitive} calls what no jaxp
 CALL_SIZE = Template(
     "traced.call_size", "the call is too large to be run for its numbers: {work:,} elements and products"
 )
-CALL_WITHOUT_BODY = Template("traced.call_without_body", "a call of {name} without its body")
 CANNOT_RUN = Template("traced.cannot_run", "InterpretParams of jax {version} cannot run it: {failed}")
 CAPTURED = Template("traced.captured", "a captured value that is not known when tracing")
 COMPUTED_AROUND = Template("traced.computed_around", "something that is computed around it")
@@ -37,7 +36,6 @@ GPU_MESHES = Template("traced.gpu_meshes", "several meshes or bodies")
 GPU_NO_BARRIERS = Template(
     "traced.gpu_no_barriers", "loads and stores that no barrier orders (unsafe_no_auto_barriers)"
 )
-INDEX_MAP = Template("traced.index_map", "its index map has {error}")
 INDICES_AS_ARGUMENTS = Template("traced.indices_as_arguments", "its indices are given to it as arguments")
 INPUT_KIND = Template("traced.input_kind", "a file gives {place} {said}, no {value}")
 INPUT_SIZE = Template("traced.input_size", "a file gives {place} more than {most_values:,} values")
@@ -60,7 +58,6 @@ NUM_PROGRAMS_AROUND = Template(
     "traced.num_programs_around", "num_programs, which here is of the call around the pipeline"
 )
 ONE_SPEC = Template("traced.one_spec", "{name} has one BlockSpec for {references} references, {kind}")
-OPERATION_ON_TABLE = Template("traced.operation_on_table", "the operation {name} on a whole table")
 OTHER_CALLS = Template("traced.other_calls", "the function makes other calls in another process")
 PART_OF_ARRAY = Template("traced.part_of_array", "an array of which each run of the pipeline moves a part")
 PIPELINE_BODY = Template("traced.pipeline_body", "the body that a pipeline runs ({what})")
@@ -82,7 +79,6 @@ READ_NO_TABLE = Template("traced.read_no_table", "a read of something that is no
 READ_SLICE = Template("traced.read_slice", "a read of a slice of {table}")
 READ_THROUGH = Template("traced.read_through", "a read of {table} through {transform}")
 READ_FROM_FILE = Template("traced.read_from_file", "{odd} was read from a file; what JAX traces can be recorded")
-RESULTS = Template("traced.results", "{results} results for {dimensions} dimensions")
 RESULTS_DIFFER = Template(
     "traced.results_differ", "results differ by up to {apart:.3g}, where the largest is {largest:.3g}"
 )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_tiles import LANES
+from layoutproof.pallas.compiled import SourceRewrite
 from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, Params
@@ -57,22 +58,14 @@ class RewriteEntry(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(SourceRewrite):
     """One change of one equation, or of one operand of a kernel.
 
-    operation: the primitive in the user's source that moves data: reshape, transpose, slice.  place: its `file:line`.
-    before, after: the array that it takes and gives.  what: the change in words.  write: the same in JAX.
     equation: its number among the equations that are rewritten.  operand: of the kernel, -1 for none.
     order: dimensions: of a transposed operand or of a constraint from major to minor; () for a merged one.
     """
 
     kind: RewriteKind
-    operation: str
-    place: str
-    before: str
-    after: str
-    what: str
-    write: str
     equation: int = -1
     operand: int = -1
     order: tuple[int, ...] = ()

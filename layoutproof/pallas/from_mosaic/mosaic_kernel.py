@@ -23,6 +23,7 @@ from layoutproof.core.message import message_of
 from layoutproof.core.size import symbol
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import SEMANTICS, Block, Kernel, Operand, Scratch, Table, Unmodelled
+from layoutproof.pallas import problems as pallas_problems
 from layoutproof.pallas.from_jax.calls import bytes_of
 from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicArray, MosaicCall
@@ -186,9 +187,9 @@ def _operand(
             raise UnsupportedOp(problems.NOT_A_FUNCTION(target[:60]))
         index = index_terms(functions, target.removeprefix("@"), passed)
         if len(index) != len(dims):
-            raise UnsupportedOp(problems.RESULTS(len(index), len(dims)))
+            raise UnsupportedOp(pallas_problems.INDEX_MAP_RESULTS(len(index), len(dims)))
     except UnsupportedOp as error:
-        index, unmodelled = zeros, problems.INDEX_MAP(error)
+        index, unmodelled = zeros, pallas_problems.INDEX_MAP(error)
     return Operand(
         name=name,
         role=role,

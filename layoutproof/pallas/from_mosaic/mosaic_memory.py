@@ -11,6 +11,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.ir.program import (
     Array,
@@ -81,7 +82,7 @@ def _must_go(dims: Sequence[int | None], wanted: Sequence[int | None]) -> bool:
 
 def _in_shape(seen: MosaicView, dims: tuple[int | None, ...]) -> MosaicView:
     if None in dims or None in seen.dims or prod(n or 0 for n in dims) != prod(n or 0 for n in seen.dims):
-        raise UnsupportedOp(problems.VIEW_OF_VIEW())
+        raise UnsupportedOp(body_problems.VIEW_OF_VIEW())
     if dims == seen.dims:
         return seen
     return replace(seen, dims=dims, steps=(*seen.steps, Reshaped(tuple(n or 0 for n in dims))))

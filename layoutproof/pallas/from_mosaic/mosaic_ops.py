@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, folded, negation
 from layoutproof.core.operations import CONDITIONS, Op
@@ -45,7 +46,7 @@ def _binary(op: Op) -> Callable[[Term, Term], Term]:
     def build(left: Term, right: Term) -> Term:
         left, right = number(left), number(right)
         if op in ("truncdiv", "truncrem", "//") and (constant(right) or 0) <= 0:
-            raise UnsupportedOp(problems.DIVISION(right))
+            raise UnsupportedOp(body_problems.DIVISOR_NOT_CONSTANT(right))
         return fold(op, left, right)
 
     return build
@@ -113,7 +114,7 @@ def masked(name: str, operands: list[Term]) -> Term:
             bits = constant(mask)
             if bits is not None and bits >= 0 and bits & (bits + 1) == 0:
                 return _binary("%")(value, Term("int", bits + 1))
-    raise UnsupportedOp(problems.BITWISE(name))
+    raise UnsupportedOp(body_problems.BITWISE(name))
 
 
 def _shift(by: Term) -> Term:

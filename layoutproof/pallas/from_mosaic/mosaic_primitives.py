@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.pallas.from_mosaic import mosaic_arith, mosaic_arrays, mosaic_control, mosaic_memory, problems
 from layoutproof.pallas.from_mosaic.mosaic_equations import Found, Make, MosaicOperation, Writer
@@ -34,7 +35,7 @@ def meaning(on: Writer, operation: MosaicOperation) -> Found:
         return []
     make = OPERATIONS.get(operation.name)
     if make is None:
-        raise UnsupportedOp(problems.OPERATION(operation.name))
+        raise UnsupportedOp(body_problems.OPERATION(operation.name))
     found = make(on, operation)
     if len(found) != len(operation.results):
         raise UnsupportedOp(problems.OPERATION_RESULTS(operation.name, len(operation.results)))

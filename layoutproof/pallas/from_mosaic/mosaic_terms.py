@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.core.document import JsonObject
 from layoutproof.core.term import Term
+from layoutproof.pallas import problems as pallas_problems
 from layoutproof.pallas.from_mosaic import problems
 from layoutproof.pallas.from_mosaic.mosaic_ops import (
     BITS,
@@ -82,7 +84,7 @@ class _TermWalk:
                 return operands
             results = self.results(name, operation, operands, values)
             if len(results) != len(operation["results"]):
-                raise UnsupportedOp(problems.OPERATION_RESULTS_OF(name, len(operation["results"])))
+                raise UnsupportedOp(problems.OPERATION_RESULTS(name, len(operation["results"])))
             for new, result in zip(operation["results"], results, strict=True):
                 self.measure(result)
                 values[new] = result
@@ -100,7 +102,7 @@ class _TermWalk:
         if name == "memref.load":
             return [_read(operands, width(operation["types"][0]))]
         if any(not isinstance(operand, Term) for operand in operands):
-            raise UnsupportedOp(problems.OPERATION_ON_TABLE(name))
+            raise UnsupportedOp(pallas_problems.OPERATION_ON_TABLE(name))
         if name == "scf.if":
             if [len(region) for region in operation["regions"]] != [1, 1]:
                 raise UnsupportedOp(problems.BRANCH_FORM())
@@ -119,7 +121,7 @@ class _TermWalk:
         if name in BITS and kind != "i1":
             return [masked(BITS[name], operands)]
         if name not in OPERATIONS:
-            raise UnsupportedOp(problems.TERM_OPERATION(name))
+            raise UnsupportedOp(body_problems.OPERATION(name))
         if kind not in EXACT and name not in BITS and name != "arith.select":
             raise UnsupportedOp(problems.OPERATION_WRAPS(name, kind))
         return [OPERATIONS[name](*operands)]

@@ -56,6 +56,7 @@ from layoutproof.core.term import ONE, ZERO, Amount, Term, reads
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import inside
 
 OUTSIDE = Template(
@@ -81,7 +82,6 @@ DEVICE_OUTSIDE = Template(
     "pallas.body_in_bounds_device_outside", "the body {what} {name} of device {place} of {mesh}, which has {extent}"
 )
 OUTSIDE_AT = Template("pallas.body_in_bounds_outside_at", "the body {what} {elements} of {where}, which has {extent}")
-WHETHER_DEPENDS = Template("pallas.body_in_bounds_whether_depends", "{what} depends on {lost}")
 
 
 TARGET = False
@@ -438,7 +438,7 @@ def about(
     fixes: Callable[[Counterexample], Iterable[KernelFix]] = lambda at: (),
 ) -> Obligation:
     """An obligation for a claim about a body; where it rests on unknown numbers, its refutation is none."""
-    open_ = {Verdict.REFUTED: WHETHER_DEPENDS(what, " and ".join(found.lost))} if found.lost else {}
+    open_ = {Verdict.REFUTED: problems.DEPENDS_ON(what, " and ".join(found.lost))} if found.lost else {}
     return Obligation(
         subject,
         found.claim,

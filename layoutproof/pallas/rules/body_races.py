@@ -59,6 +59,7 @@ from layoutproof.core.term import ZERO, Term, every
 from layoutproof.kernel.fixes import LEFT, KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
@@ -77,7 +78,6 @@ COPY_AT_BARRIER = Template(
 ITERATIONS_MEET = Template(
     "pallas.body_races_iterations_meet", "whether two iterations of a parallel loop meet in {name}"
 )
-ITERATIONS_DEPEND = Template("pallas.body_races_iterations_depend", "{what} depends on {lost}")
 LOOK_AT_ITERATION = Template(
     "pallas.body_races_look_at_iteration",
     "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop",
@@ -85,13 +85,11 @@ LOOK_AT_ITERATION = Template(
 MEET = Template("pallas.body_races_meet", "{which}, and {meet}")
 MASK = Template("pallas.body_races_mask", "which elements a mask lets be touched is not known")
 PROGRAMS_MEET = Template("pallas.body_races_programs_meet", "whether two programs meet in {name}")
-PROGRAMS_DEPEND = Template("pallas.body_races_programs_depend", "{what} depends on {lost}")
 LOOK_AT_DIMENSION = Template(
     "pallas.body_races_look_at_dimension",
     "look at {dimension}: programs run at the same time, and want elements of their own{more}",
 )
 HOLDS_OTHERS = Template("pallas.body_races_holds_others", "whether {name} holds what a program on another core left")
-HOLDS_DEPENDS = Template("pallas.body_races_holds_depends", "{reason} depends on {lost}")
 HOLDS_OPEN = Template(
     "pallas.body_races_holds_open", "{reason}: not known, it {does} before it writes there in the same program"
 )
@@ -240,7 +238,7 @@ def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch
     try:
         found, doubt = _meeting(kernel, pair, name, a, b, apart, who, (counter, pair.other(counter)))
     except Undecided as lost:
-        return Obligation(name, undecided(ITERATIONS_DEPEND(what, lost)), source=a.spot.source)
+        return Obligation(name, undecided(problems.DEPENDS_ON(what, lost)), source=a.spot.source)
 
     def hint(at: Point, on: Numbers) -> str:
         return LOOK_AT_ITERATION()
@@ -366,7 +364,7 @@ def _pair(
         apart = [_differ(kernel, pair, asked_of), *together]
         found, doubt_of_mask = _meeting(kernel, pair, name, a, b, apart, who)
     except Undecided as lost:
-        return Obligation(name, undecided(PROGRAMS_DEPEND(what, lost)), source=a.spot.source)
+        return Obligation(name, undecided(problems.DEPENDS_ON(what, lost)), source=a.spot.source)
     last = "of programs that write one element the last one decides what it is" if a.writes and b.writes else ""
     asked_for = about(name, _with_hint(kernel, found), a.spot.source, what, _in_order(kernel, last))
     return _in_doubt(asked_for, what, doubt or doubt_of_order or doubt_of_mask)
@@ -444,7 +442,7 @@ def _exposed(
         unsafe = [*read.spot.path, element.condition, negation(kept)]
         wide = asked(kernel, body, unsafe, read.spot.loops, element.names)
     except Undecided as lost:
-        return Obligation(name, undecided(HOLDS_DEPENDS(reason, lost)), source=read.spot.source)
+        return Obligation(name, undecided(problems.DEPENDS_ON(reason, lost)), source=read.spot.source)
     open_ = {Verdict.REFUTED: HOLDS_OPEN(reason, read.does)}
     graver: list[Obligation] = []
     known = not read.spot.loops and not any(w.spot.loops for w in before)

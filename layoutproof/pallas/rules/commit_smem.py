@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.claims import asked, not_modelled
 from layoutproof.bodies.effects import Access, Body, Committed, Effect, Spot, StartedCopy, StartedUse, View
 from layoutproof.core.errors import Undecided
@@ -30,10 +31,6 @@ from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecide
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.thread_problems import of_threads
 
-NOT_COMMITTED = Template(
-    "pallas.commit_smem_not_committed",
-    "{does} reads {name}, to which line {line} stores, and no commit_smem is between them",
-)
 COMMITTED = Template(
     "pallas.commit_smem_committed", "whether what line {line} stores to {name} is committed before {does} reads it"
 )
@@ -86,7 +83,7 @@ def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, vie
         before = store.spot.number < at.number and _happens_with(store.spot, at)
         if before and (_whole(store.view) or _whole(view) or _seen(store.view) == _seen(view)):
             line = store.spot.source.rpartition(":")[2] or "?"
-            why = NOT_COMMITTED(does, name, line)
+            why = problems.NOT_COMMITTED(does, name, line)
             return _where_it_happens(kernel, body, name, at, why)
         open_ = open_ or store
     if open_ is not None:

@@ -21,11 +21,11 @@ from layoutproof.core.message import Template
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.rules.body_in_bounds import about
 
 WHETHER = Template("pallas.debug_check_whether", "whether the check holds")
 FAILS = Template("pallas.debug_check_fails", "the check does not hold")
-DEPENDS = Template("pallas.debug_check_depends", "{what} depends on {lost}")
 
 
 TARGET = False
@@ -46,5 +46,5 @@ def _holds(kernel: Kernel, body: Body, fails: Term, spot: Spot) -> Obligation:
     try:
         found = asked(kernel, body, [*spot.path, fails], spot.loops, explain=lambda at, on, value: FAILS())
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=spot.source)
+        return Obligation(kernel.name, undecided(problems.DEPENDS_ON(what, lost)), source=spot.source)
     return about(kernel.name, found, spot.source, what)

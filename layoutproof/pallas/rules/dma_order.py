@@ -31,6 +31,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_devices
 from layoutproof.bodies.effects import Body, Signal, StartedCopy, StartedUse, Wait
@@ -71,7 +72,6 @@ LOOK_AT_ALIAS = Template(
     "pallas.dma_order_look_at_alias",
     "look at the alias: a program may read the block that it writes, and those of later programs",
 )
-IN_FLIGHT = Template("pallas.dma_order_in_flight", "what is in flight depends on {lost}")
 TOO_MANY = Template(
     "pallas.dma_order_too_many", "too many programs to walk, and what one leaves in flight the next goes on with"
 )
@@ -221,7 +221,7 @@ def _walked(kernel: Kernel, body: Body, figures: dict[str, object]) -> Obligatio
     try:
         walk, done = walked(kernel)
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(IN_FLIGHT(lost)), source=kernel.source)
+        return Obligation(kernel.name, undecided(body_problems.IN_FLIGHT_DEPENDS(lost)), source=kernel.source)
     sure = next((p for p in walk.problems if p.sure), None)
     if sure is not None:
         return _refuted(kernel, sure)

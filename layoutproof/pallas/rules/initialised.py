@@ -63,6 +63,7 @@ from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.fixes import LEFT, KernelFix, in_order
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import first_of, guarded, longer, where_stored, zeroed
 from layoutproof.pallas.body_memory import (
     Ask,
@@ -102,7 +103,6 @@ NO_REPLAY = Template(
     "pallas.initialised_no_replay", "it is not at first, and no replay shows that anything is stored of it"
 )
 NOT_ALL = Template("pallas.initialised_not_all", "it is not all written, and a copy may take more than is used")
-DEPENDS = Template("pallas.initialised_depends", "depends on what {tables} holds; nothing is assumed of it")
 UNWRITTEN = Template("pallas.initialised_unwritten", "the body reads {shown}, which nothing has written {since}")
 LOOK_AT_INPUT = Template("pallas.initialised_look_at_input", "look at what reads {name}: the values are in the input")
 LOOK_AT_COPIES = Template(
@@ -339,7 +339,7 @@ def _load(
             needed = entries_needed(shown.ask, shown.walk, shown.tables)
             open_ = unbounded(kernel, claim)
             if open_ and needed:
-                return _open(load, DEPENDS(" and ".join(open_)))
+                return _open(load, problems.NOTHING_ASSUMED(" and ".join(open_)))
             return _refuted(kernel, load, origin, walk.alone, deciding, needed)
     return _open(load, why_unknown(states, claim, None))
 

@@ -43,9 +43,9 @@ from layoutproof.kernel.fixes import uncovered
 from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
+from layoutproof.pallas import problems
 from layoutproof.pallas.body_reads import FEWEST, read_by_body
 
-ELEMENT = Template("pallas.inputs_read_element", "no program reads {operand}{element}")
 TAIL = Template(
     "pallas.inputs_read_tail", "no program reads {tail}, what is left behind its {many} whole block{plural}"
 )
@@ -87,7 +87,7 @@ def _of(kernel: Kernel, operand: Operand) -> Obligation:
         return {"element": tuple(int(b.start(v, on)) if b.kind == "blocked" else v for v, b in pairs)}
 
     def explain(at: Point, on: Numbers) -> str:
-        return ELEMENT(operand.name, list(first(at, on)["element"]))
+        return problems.UNREAD_ELEMENT(operand.name, list(first(at, on)["element"]))
 
     claim = Claim({named: m.range}, Uncovered(m, named), explain, shown=first)
     graver = tuple(_tails(kernel, operand))

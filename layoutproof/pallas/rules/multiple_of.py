@@ -30,11 +30,11 @@ from layoutproof.core.result import Point
 from layoutproof.core.term import ZERO, Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.rules.body_in_bounds import MOST_PIECES, about
 
 GIVEN = Template("pallas.multiple_of_given", "what pl.multiple_of(.., {by}) is given")
 WRONG = Template("pallas.multiple_of_wrong", "pl.multiple_of(.., {by}) is said of {wrong}, which {by} does not divide")
-DEPENDS = Template("pallas.multiple_of_depends", "{what} depends on {lost}")
 LOOK = Template("pallas.multiple_of_look", "look at what makes the number: {held}")
 
 
@@ -81,7 +81,7 @@ def _divisible(kernel: Kernel, body: Body, members: Sequence[tuple[Term, Spot]],
     try:
         found = asked(kernel, body, [*spot.path, missed], spot.loops, explain=explain, extra=numbers)
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=spot.source)
+        return Obligation(kernel.name, undecided(problems.DEPENDS_ON(what, lost)), source=spot.source)
 
     def hint(point: Point, on: Numbers) -> str:
         true = gcd(by, *(int(found.value(number, point, on)) for number in numbers))

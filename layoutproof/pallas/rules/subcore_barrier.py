@@ -28,6 +28,7 @@ from layoutproof.core.result import Point, Verdict
 from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 from layoutproof.pallas.rules.body_in_bounds import about
 
 WHETHER = Template("pallas.subcore_barrier_whether", "whether all subcores of a core come to a barrier")
@@ -35,7 +36,6 @@ ONE_DOES_NOT = Template(
     "pallas.subcore_barrier_one_does_not",
     "subcore {first} comes to the barrier, and subcore {second} of its core does not",
 )
-DEPENDS = Template("pallas.subcore_barrier_depends", "{what} depends on {lost}")
 ANOTHER = Template("pallas.subcore_barrier_another", "{what}: another barrier under a condition may stand for it")
 
 
@@ -88,7 +88,7 @@ def _reached(kernel: Kernel, pair: Beside, barrier: Spot, many: int) -> Obligati
             programs=pair.programs,
         )
     except Undecided as lost:
-        return Obligation(kernel.name, undecided(DEPENDS(what, lost)), source=barrier.source)
+        return Obligation(kernel.name, undecided(problems.DEPENDS_ON(what, lost)), source=barrier.source)
     one = about(kernel.name, found, barrier.source, what)
     if many == 1 or one.leaves_open:
         return one

@@ -30,12 +30,12 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 
 TARGET = False
 BODY = True
 SETTLED_BY = "copy fewer rows at once, whose last dimension is a multiple of 16 bytes"
 
-NO_BITS = Template("pallas.tma_box_no_bits", "how many bits an element of {dtype} has")
 NO_SLICE = Template("pallas.tma_box_no_slice", "a copy through a view that is no slice")
 TILES_OF_TILES = Template("pallas.tma_box_tiles_of_tiles", "{memory} lies in tiles of tiles")
 DATA = Template("pallas.tma_box_data", "a copy whose shape depends on data")
@@ -107,7 +107,7 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
     array, shared = _sides(copy)
     bits = ELEMENT_BITS.get(shared.reference.dtype)
     if bits is None:
-        return undecided(NO_BITS(shared.reference.dtype))
+        return undecided(problems.NO_BITS(shared.reference.dtype))
     if array.reference.memory != "gmem" or any(step.kind != "slices" for step in (*array.steps, *shared.steps)):
         return undecided(NO_SLICE())
     if len(shared.reference.tilings) > 1:

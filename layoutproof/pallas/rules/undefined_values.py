@@ -29,6 +29,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
+from layoutproof.bodies import problems
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, BodyReference, StartedCopy, stored_names
 from layoutproof.bodies.memory_state import States
@@ -54,6 +55,7 @@ from layoutproof.core.term import Term, reads
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems as pallas_problems
 from layoutproof.pallas.body_fixes import masked
 from layoutproof.pallas.body_memory import (
     Ask,
@@ -80,8 +82,6 @@ PIPELINE_LEAVES = Template(
     "what the body of a pipeline leaves in {reference} may come from padding of its windows, and is used outside of "
     "it: not followed",
 )
-WHETHER = Template("pallas.undefined_values_whether", "whether {reference} is defined")
-DEPENDS = Template("pallas.undefined_values_depends", "depends on what {tables} holds; nothing is assumed of it")
 FROM_OUTPUT = Template(
     "pallas.undefined_values_from_output", "{operand}{where} is computed from {origin}: {held} (outputs_stored)"
 )
@@ -176,7 +176,7 @@ def _cut_short(copy: StartedCopy) -> bool:
 
 
 def _what(reference: BodyReference) -> str:
-    return WHETHER(reference.name)
+    return problems.WHETHER_DEFINED(reference.name)
 
 
 def _window(
@@ -210,7 +210,7 @@ def _window(
             continue
         needed = entries_needed(left, partial(BodyWalk, kernel, body), tables)
         if open_ and needed:
-            what = DEPENDS(" and ".join(open_))
+            what = pallas_problems.NOTHING_ASSUMED(" and ".join(open_))
             return Obligation(reference.name, undecided(what), source=source_of(origin, body) or operand.source)
         origin = _first(kernel, origin, left, walk)
         return _refuted(kernel, body, operand, program, element, origin, deciding, needed)

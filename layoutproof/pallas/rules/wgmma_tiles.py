@@ -26,13 +26,13 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
+from layoutproof.pallas import problems
 
 TARGET = False
 BODY = True
 SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle"
 
 NO_VIEW = Template("pallas.wgmma_tiles_no_view", "an operand through a view that is no slice and no transposition")
-NO_BITS = Template("pallas.wgmma_tiles_no_bits", "how many bits an element of {dtype} has")
 MISSING = Template("pallas.wgmma_tiles_missing", "{operand} has no {missing}: a product reads swizzled rows in tiles")
 TILES = Template(
     "pallas.wgmma_tiles_tiles",
@@ -90,7 +90,7 @@ def _settled(acc: Access, use: StartedUse) -> Settled:
     if acc.view.dims is None or right.dims is None or any(_turned(view) is None for view in use.views):
         return undecided(NO_VIEW())
     if any(view.dtype not in ELEMENT_BITS for view in use.views):
-        return undecided(NO_BITS(right.dtype))
+        return undecided(problems.NO_BITS(right.dtype))
     refused = next(_of_operands(left, right), None) or next(_of_product(acc.view, right), None)
     return refused or by_rule("")
 
