@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("jaxlib", reason="reading Mosaic kernels needs the extra [jax]")
 
 from layoutproof.cli import main as cli
+from layoutproof.gating.compiled_program import Inside, LayoutDemands
+from layoutproof.gating.custom_calls import customs
+from layoutproof.pallas.from_mosaic.mosaic_calls import TARGET
 from tests.pallas.mosaic_texts import MODULE, WINDOW, config
 
 pytestmark = pytest.mark.slow
@@ -152,6 +155,20 @@ def test_a_body_that_is_unknown_now_is_not_green(capsys: pytest.CaptureFixture[s
     assert found["unknown"].startswith("of the body: body_in_bounds: ")
     another = odd.replace("%zero = ", "%more = arith.constant 7 : index\n    %zero = ")
     assert (another != odd, compared(capsys, program(odd), program(another))[0]) == (True, 0)
+
+
+def test_a_question_that_is_unknown_now_is_not_hidden_by_another_that_was() -> None:
+    """Each question is held against itself before; one that stays unknown is no finding."""
+
+    def kernel(digest: str, covered: str) -> list[LayoutDemands]:
+        verdicts = (("unknown", "blocks_in_bounds: it cannot be read"), (covered, "outputs_covered: by a table"))
+        return [LayoutDemands(TARGET, "copy", written=digest, inside=Inside((), digest, verdicts, ()))]
+
+    found = customs(kernel("a", "proved"), kernel("b", "unknown"))
+    assert [f.question for f in found] == ["unknown", "kernel_body"]
+    assert found[0].reason == "outputs_covered: by a table (before, that was not so)"
+    assert [f.question for f in customs(kernel("a", "unknown"), kernel("b", "unknown"))] == ["kernel_body"]
+    assert [f.question for f in customs(kernel("a", "refuted"), kernel("b", "unknown"))] == ["kernel_body"]
 
 
 def test_a_lock_without_bodies_cannot_tell(capsys: pytest.CaptureFixture[str]) -> None:
