@@ -32,7 +32,7 @@ RUN_BY = {
 """Pages with a test of their own, which runs their commands; every other page is run here."""
 
 PAGES = [page for page in ALL if "```console" in (ROOT / page).read_text("utf-8") and page not in RUN_BY]
-NEEDS_JAX = ("docs/howto/bodies.md", "docs/howto/kernel.md")
+NEEDS_JAX = ("docs/howto/bodies.md", "docs/howto/kernel.md", "docs/howto/troubleshooting.md")
 NEEDS_TPU = ("README.md", "docs/compiler.md")
 
 

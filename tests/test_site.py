@@ -163,6 +163,16 @@ def test_the_navigation_has_every_page_of_docs() -> None:
     assert [page for page in pages if f": {page}\n" not in named] == []
 
 
+def test_the_gallery_has_the_picture_of_each_command() -> None:
+    """Each command is run; one that draws nothing raises."""
+    page = (ROOT / "docs" / "gallery.md").read_text("utf-8")
+    made = PAGES.pictured(page)
+    assert made.count("<svg ") == page.count("```sh\nlayoutproof ") == 16
+    assert "{1,0:T(2,2)}</text>" in made
+    with pytest.raises(FileNotFoundError):
+        PAGES.pictured('```sh\nlayoutproof show "f32[" --svg a.svg\n```')
+
+
 def test_published_schemas_are_what_the_command_prints() -> None:
     """One file for each command and each kind of file, and nothing in them that JSON Schema does not know."""
     import jsonschema

@@ -14,6 +14,7 @@ import posixpath
 import re
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -154,6 +155,18 @@ def examples(text: str) -> dict[str, str]:
     """
     found = re.findall(r"^(Refuted|Proved):\n((?: {4}.*(?:\n|\Z))+)", text, re.MULTILINE)
     return {label: re.sub(r"^ {4}", "", block, flags=re.MULTILINE).rstrip("\n") for label, block in found}
+
+
+def pictured(text: str) -> str:
+    """A page with the picture that each of its commands `.. --svg FILE` writes, below the command."""
+
+    def drawn_by(block: re.Match[str]) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            picture = Path(folder) / "picture.svg"
+            said(f"{block[1]} --svg {picture}")
+            return f'{block[0]}\n\n<div class="output">{re.sub(chr(10) + "+", chr(10), picture.read_text("utf-8"))}</div>'
+
+    return re.sub(r"^```sh\n(layoutproof .*) --svg \S+\n```$", drawn_by, text, flags=re.MULTILINE)
 
 
 def explained_page(kind: str, name: str, text: str) -> str:
@@ -523,6 +536,8 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Any) -> str:
     path = page.file.src_uri
     if path == "index.md":
         page.meta["hide"] = ["navigation"]
+    if path == "gallery.md":
+        text = pictured(text)
     text = re.sub(
         r"^```mermaid\n(graph TD\n.*?)^```$", lambda found: drawn(found[1]), text, flags=re.DOTALL | re.MULTILINE
     )
