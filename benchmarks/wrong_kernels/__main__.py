@@ -1,5 +1,7 @@
 """Wrong kernels, and who notices: `python benchmarks/wrong_kernels [--only NAME] [--column NAME] [--keep FILE]`.
 
+`--checker NAME COMMAND` asks another checker, as one more column (`outside.py`; docs/wrong_kernels.md has an example).
+
 Each kernel of `kernels/` is right, has a reference, and has wrong twins: the same file with one edit. Each is given to
 every column (`columns.py`) in a process of its own that may take 40 s, so a kernel that hangs is a row and no end.
 What is wrong with a twin is shown first without layoutproof (`columns.witness`); a row without such a witness is an
@@ -92,6 +94,17 @@ def rows(wanted: Sequence[tuple[str, str]], column: str) -> Iterator[Row]:
             yield Row(kernel, wrong, kind, column, **answer.value)
 
 
+def rows_of(wanted: Sequence[tuple[str, str]], column: str, command: str) -> Iterator[Row]:
+    """What a checker from outside says of each (kernel, wrong)."""
+    from benchmarks.wrong_kernels.outside import asked
+
+    every = kernels()
+    for kernel, wrong in wanted:
+        said, seconds = asked(command, every[kernel], wrong, SECONDS)
+        kind = every[kernel].kind(wrong) if wrong else ""
+        yield Row(kernel, wrong, kind, column, said.caught, said.words, seconds)
+
+
 def kept(path: Path) -> dict[tuple[str, str, str], Row]:
     """What a file holds, the last of each."""
     if not path.exists():
@@ -107,10 +120,10 @@ def tables(found: Iterable[Row]) -> Iterator[str]:
         by_column.setdefault(row.column, {})[row.kernel, row.wrong] = row
     yield "| column | " + " | ".join(f"{kind or 'numbers'}" for kind in KINDS) + " | right ones refused | median s |"
     yield "|---" * (len(KINDS) + 3) + "|"
-    for column in ORDER:
-        said = by_column.get(column, {})
-        if not said:
-            continue
+    columns = [c for c in ORDER if c in by_column]
+    columns += sorted(set(by_column) - {WITNESS, *ORDER})
+    for column in columns:
+        said = by_column[column]
         cells = []
         for kind in KINDS:
             own = [row for row in said.values() if row.wrong and row.kind == kind]
@@ -123,12 +136,14 @@ def tables(found: Iterable[Row]) -> Iterator[str]:
         ("not refuted by `same`", "values", tuple(KINDS)),
         ("missed by allclose at 2e-2", ORDER[0], ("", "order")),
     ):
+        if column not in by_column:
+            continue
         yield ""
         yield f"| {title} | what is wrong | it says | who notices |"
         yield "|---|---|---|---|"
         missed = [r for r in by_column.get(column, {}).values() if r.wrong and r.kind in kinds and r.caught != "yes"]
         for row in sorted(missed, key=lambda r: (r.kind, r.key)):
-            answers = {c: by_column[c].get(row.key[:2]) for c in ORDER if c in by_column and c != column}
+            answers = {c: by_column[c].get(row.key[:2]) for c in columns if c != column}
             others = [c for c, other in answers.items() if other is not None and other.caught == "yes"]
             said = (
                 f"unknown: {row.words}" if row.caught == "unknown" else "sampled" if column == "values" else "the same"
@@ -154,15 +169,20 @@ def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--only", action="append", help="a kernel by name; may be repeated")
     options.add_argument("--column", action="append", choices=[WITNESS, *ORDER], help="may be repeated; all by default")
+    options.add_argument("--checker", nargs=2, metavar=("NAME", "COMMAND"), help="ask this command, as a column NAME")
     options.add_argument("--keep", type=Path, default=Path("wrong_kernels.jsonl"), help="where answers are kept")
     options.add_argument("--page", action="store_true", help="print the tables of what is kept, and ask nothing")
     given = options.parse_args()
     every = kernels()
     pairs = [(n, w) for n, k in every.items() if not given.only or n in given.only for w in ("", *k.wrong)]
     found = kept(given.keep)
-    for column in [] if given.page else given.column or [WITNESS, *ORDER]:
+    name, command = given.checker or ("", "")
+    if name in (WITNESS, *ORDER):
+        options.error(f"{name} is a column of this benchmark: give the checker another name")
+    for column in [] if given.page else given.column or ([name] if name else [WITNESS, *ORDER]):
+        wanted = [(n, w) for n, w in pairs if (n, w, column) not in found]
         with given.keep.open("a") as file:
-            for row in rows([(n, w) for n, w in pairs if (n, w, column) not in found], column):
+            for row in rows_of(wanted, column, command) if column == name else rows(wanted, column):
                 found[row.key] = row
                 file.write(json.dumps(asdict(row)) + "\n")
                 file.flush()

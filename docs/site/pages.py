@@ -164,9 +164,14 @@ def pictured(text: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
             picture = Path(folder) / "picture.svg"
             said(f"{block[1]} --svg {picture}")
-            return f'{block[0]}\n\n<div class="output">{re.sub(chr(10) + "+", chr(10), picture.read_text("utf-8"))}</div>'
+            return f"{block[0]}\n\n{_drawing(picture.read_text('utf-8'))}"
 
     return re.sub(r"^```sh\n(layoutproof .*) --svg \S+\n```$", drawn_by, text, flags=re.MULTILINE)
+
+
+def _drawing(picture: str) -> str:
+    """A picture as a block of a page; an empty line would end the block."""
+    return f'<div class="output">{re.sub(chr(10) + "+", chr(10), picture)}</div>'
 
 
 def explained_page(kind: str, name: str, text: str) -> str:
@@ -268,7 +273,7 @@ def _cell(cell: Mapping[str, Any]) -> str:
         picture = shown.get("image/svg+xml") or shown.get("text/html")
         said = "".join(output.get("text", ())) or shown.get("text/plain", "")
         if picture:
-            parts.append(f'<div class="output">{re.sub(chr(10) + "+", chr(10), picture)}</div>')
+            parts.append(_drawing(picture))
         elif said:
             parts.append(f"```text\n{said.rstrip()}\n```")
     return "\n\n".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 pytest.importorskip("jax", reason="kernels are JAX's")
 
 from benchmarks.wrong_kernels import columns
-from benchmarks.wrong_kernels.__main__ import Row, errors, kernels, tables
+from benchmarks.wrong_kernels.__main__ import Row, errors, kernels, rows_of, tables
 from benchmarks.wrong_kernels.made import KINDS, module_of
+from tests.console_pages import files
 
 pytestmark = pytest.mark.slow
 
@@ -63,3 +65,15 @@ def test_what_must_not_be_is_named() -> None:
     assert any(
         "| k | r (rounding) | sampled | none |" in line for line in tables([row("r", "values", "no", "rounding")])
     )
+
+
+def test_a_checker_of_somebody_else_is_a_column(tmp_path: Path) -> None:
+    """The one of the page: it reads the file that it is given, and never learns what is wrong with it."""
+    page = Path(__file__).parents[2] / "docs" / "wrong_kernels.md"
+    checker = tmp_path / "checker.py"
+    checker.write_text(files(page.read_text("utf-8"))["checker.py"])
+    found = list(rows_of([("rms_norm", ""), ("rms_norm", "sum for mean")], "small", f"{sys.executable} {checker}"))
+    assert [(row.caught, row.words) for row in found] == [(c, "compared at scale 1e-3") for c in ("no", "yes")]
+    assert any("| small | 1 of 1 | 0 of 0 | 0 of 0 | 0 of 0 | 0 of 1 |" in line for line in tables(found))
+    (row,) = rows_of([("rms_norm", "")], "none", "echo no idea; exit 7")
+    assert (row.caught, row.words) == ("unknown", "no idea")
