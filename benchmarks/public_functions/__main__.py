@@ -16,23 +16,20 @@ import argparse
 import datetime
 import importlib.metadata
 import json
-import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from asking import EVERY, apart, last_pass, lines_of, named
 from calls import CALLS, Call
 from drawn_calls import DRAWN, UNCALLED
 from modules import imported, older_names
 
-SECONDS = 600
-EVERY = (*CALLS, *DRAWN)
 PARTS = (("public functions", CALLS), ("drawn functions", DRAWN))
 """The parts of the page by their marks."""
 
@@ -86,31 +83,6 @@ def revision() -> str:
     return asked.stdout.strip()
 
 
-def apart(k: int, checkouts: Path, python: str) -> dict[str, Any]:
-    """The same in a process of its own, which has an end, by this interpreter."""
-    command = [python, __file__, str(checkouts), "--call", str(k)]
-    # what an earlier run has kept takes no time
-    env = os.environ | {"LAYOUTPROOF_CACHE": "off"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=10 * SECONDS, preexec_fn=limited, env=env
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"no answer in {10 * SECONDS} s"}
-    if done.returncode == -signal.SIGXCPU:
-        return {"failed": f"no answer in {SECONDS} s of CPU time"}
-    if done.returncode != 0:
-        errors = [line for line in done.stderr.splitlines() if "Error: " in line]
-        return {"failed": (errors or ["no words"])[-1][:300]}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
-def limited() -> None:
-    """Ends this process after so much CPU time, which a loaded machine does not change."""
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
-
-
 def passes_of(found: Mapping[str, Any]) -> list[Any]:
     """What is said before the advice, and after it where anything is advised."""
     return [said for said in (found["before"], found["after"]) if said]
@@ -120,11 +92,6 @@ def wrongly(call: Call, found: Mapping[str, Any], after: bool) -> list[str]:
     """What one pass refutes in a call that is not known to be wrong."""
     said = last_pass(found) if after else found["before"]
     return [r for r in said["refutations"] if r.split()[0] not in call.wrong]
-
-
-def last_pass(found: Mapping[str, Any]) -> Any:
-    """What is said at last: after the advice, where anything is advised."""
-    return found["after"] or found["before"]
 
 
 def table(rows: list[tuple[Call, dict[str, Any]]]) -> Iterator[str]:
@@ -222,7 +189,8 @@ def main() -> int:
         if given.only not in name or (given.page and name not in known):
             continue
         if name not in known or given.again:
-            known[name] = {"name": name, "code": given.code, **apart(k, checkouts, given.python)}
+            command = [given.python, __file__, str(checkouts), "--call", str(k)]
+            known[name] = {"name": name, "code": given.code, **apart(command)}
             if given.keep:
                 kept = {**{said["name"]: said for said in lines_of(given.keep)}, name: known[name]}
                 given.keep.write_text("".join(json.dumps(said) + "\n" for said in kept.values()))
@@ -233,16 +201,6 @@ def main() -> int:
     wrong = [r for call, found in rows if "failed" not in found for a in (False, True) for r in wrongly(call, found, a)]
     print("\n".join(["", *wrong, f"{len(wrong)} refuted wrongly"]))
     return 1 if wrong else 0
-
-
-def lines_of(path: Path | None) -> list[dict[str, Any]]:
-    """The answers that are kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
-
-
-def named(calls: Sequence[Call]) -> list[tuple[Call, str]]:
-    """Each call with its name, by which its answer is kept."""
-    return [(call, f"{call.repository} {call.name}") for call in calls]
 
 
 def said_of(call: Call, found: dict[str, Any]) -> Iterator[str]:
