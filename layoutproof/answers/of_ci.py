@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
 
+from layoutproof.answers import problems
 from layoutproof.answers.of_specs import Checked
 from layoutproof.answers.of_states import Changes, gate
 from layoutproof.compiler.tracing import NO_TRACE, NOT_TRACED, here, only
@@ -24,7 +25,8 @@ from layoutproof.core.result import Verdict
 from layoutproof.core.visible import json_text
 from layoutproof.formats import render
 from layoutproof.formats.json import GateDocument
-from layoutproof.gating import problems, states
+from layoutproof.gating import states
+from layoutproof.gating.problems import UNREADABLE_FILES
 from layoutproof.specs.check import Outcome, check_paths, unasked_in
 from layoutproof.specs.report import CheckDocument
 from layoutproof.specs.spec import Check
@@ -153,7 +155,7 @@ class CiRun(Answer):
             report,
             findings=tuple(f for f in report.findings if f not in twice),
             compared=max(0, report.compared - len(files)),
-            notes=(*report.notes, problems.UNREADABLE_FILES(", ".join(files))),
+            notes=(*report.notes, UNREADABLE_FILES(", ".join(files))),
         )
         return replace(self.changes, report=report)
 
@@ -330,7 +332,7 @@ def ci(
     least = None if fail_under is None else share_of(fail_under)
     number, parts = shard_of(shard) if shard else (1, 1)
     if parts > 1 and least is not None:
-        raise LayoutError("a share is asked of all claims, and a shard has some of them")
+        raise LayoutError(problems.SHARE_OF_SHARD())
     run = workers or Workers(jobs)
     demands: list[Finding] = []
     checked = changes = None
@@ -374,7 +376,7 @@ def baseline_of(run: CiRun) -> str:
         LayoutError: The run is of a shard.
     """
     if run.shard or run.checked is None:
-        raise LayoutError("a baseline is written of all claims; a shard has some of them")
+        raise LayoutError(problems.BASELINE_OF_SHARD())
     open_ = {
         identity(o): shorten(f"{o.finding.question} {o.finding.subject}", 120)
         for o in run.checked.outcomes
@@ -405,7 +407,7 @@ def share_of(text: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         share = Fraction(-1)
     if not percent or rest or not 0 <= share <= 1 or "/" in number:
-        raise LayoutError(f"a share is written 90% or 99.5%, not {shorten(text, 40)!r}")
+        raise LayoutError(problems.SHARE_FORM(shorten(text, 40)))
     return share
 
 
@@ -426,7 +428,7 @@ def shard_of(text: str) -> tuple[int, int]:
     """
     one, slash, all_of = text.partition("/")
     if not (slash and one.isdecimal() and all_of.isdecimal() and 1 <= int(one) <= int(all_of) <= 10_000):
-        raise LayoutError(f"a shard is written 2/8, the second of eight, not {shorten(text, 40)!r}")
+        raise LayoutError(problems.SHARD_FORM(shorten(text, 40)))
     return int(one), int(all_of)
 
 
@@ -514,7 +516,7 @@ def _baseline(path: str | PathLike[str] | None, against: str | None, accept: boo
     now = _read(read(name, MOST_BASELINE), name) if os.path.lexists(path) else None
     if against is None or accept:
         if now is None:
-            raise LayoutError(f"{name}: no such file; write it with --write-baseline {name}")
+            raise LayoutError(problems.NO_BASELINE(name))
         return now
     then = states.nearest_at(against, name)
     old = _read(then[1], f"{name} at {against}") if then is not None else Baseline()
@@ -538,4 +540,4 @@ def _read(data: bytes, place: str) -> Baseline:
             return Baseline(proved, claims, unknown)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    raise LayoutError(f"{place}: no baseline of layoutproof ci; write it anew with --write-baseline")
+    raise LayoutError(problems.NOT_A_BASELINE(place))

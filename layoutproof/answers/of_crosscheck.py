@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from layoutproof.answers import problems
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Answer, Finding, FindingEntry, as_dict, split_place
@@ -103,7 +104,7 @@ def crosscheck(
     """
     cases = given_cases(given, args, kwargs)
     if not cases and not random:
-        raise LayoutError("nothing to compare: name spec files, dumps, kernels or layouts, or ask for --random N")
+        raise LayoutError(problems.NOTHING_TO_COMPARE())
     count = len(cases) + random
     title = f"{count} case{'s' * (count != 1)}" + (f", {random} of them random with seed {seed}" if random else "")
     return CrossChecked(run.run(title, cases, sources, progress or (lambda name, done, of: None), random, seed))

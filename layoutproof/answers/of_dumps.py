@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated
 
+from layoutproof.answers import problems
 from layoutproof.compiler.workers import Workers, spread
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
@@ -118,7 +119,7 @@ def audit(hlo: object, *, target: str | None = None, top: int = 10, jobs: int = 
             found = audit_lines(lines_of(text, "the text"), "the text", rules)
         return Audited((found,), (), rules, top, (advice_of(found, text, chip),) if try_ else ())
     if not isinstance(text, str | PathLike):
-        raise LayoutError(f"HLO is a dump's path, its text, or a compiled program, not {shorten(repr(hlo), 60)}")
+        raise LayoutError(problems.HLO_TYPE(shorten(repr(hlo), 60)))
     files, others = dumps_of(Path(text))
     if not try_:
         return Audited(tuple(audits_of(Path(text), files, rules, jobs)), tuple(others), rules, top)
@@ -132,9 +133,7 @@ def rules_and_target(target: str | None, try_: bool) -> tuple[str | None, str]:
     Raises LayoutError for an unknown target, and where something is to be compiled for none.
     """
     if try_ and target is None:
-        raise LayoutError(
-            "a dump does not say for which chip it is to be compiled: say --target v5e, or another, or cpu"
-        )
+        raise LayoutError(problems.CHIP_NOT_SAID())
     if try_ and target == CPU:
         return None, CPU
     known = known_target(target)
@@ -198,7 +197,7 @@ def dumps_of(path: Path) -> tuple[list[Path], list[str]]:
     texts = [each for each in listed(path) if each.name.endswith(DUMP_ENDS) and not each.is_dir()]
     dumps = [each for each in texts if _is_dump(each)]
     if not dumps:
-        raise LayoutError(f"{path}: no HLO dump here: no .txt or .hlo file has a line that starts with HloModule")
+        raise LayoutError(problems.NO_DUMP_HERE(path))
     return dumps, [each.name for each in texts if each not in dumps]
 
 

@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+from layoutproof.answers import problems
 from layoutproof.answers.proposed_call import arguments_of
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
@@ -187,15 +188,15 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
     ('specs/layouts.yaml', '.layoutproof/spec.schema.json')
     """
     if not isinstance(folder, str | PathLike):
-        raise LayoutError(f"a folder is named by its path, not {shorten(repr(folder), 60)}")
+        raise LayoutError(problems.FOLDER_TYPE(shorten(repr(folder), 60)))
     root = Path(folder)
     if not os.path.isdir(root):
-        raise LayoutError(f"{root}: there is no such folder")
+        raise LayoutError(problems.NO_SUCH_FOLDER(root))
     git = (root / ".git").exists()
     if not git:
         for above in root.resolve().parents:
             if (above / ".git").exists():
-                raise LayoutError(f"{root.resolve()} is inside of the repository {above}; run it there")
+                raise LayoutError(problems.INSIDE_REPOSITORY(root.resolve(), above))
     from layoutproof.specs.spec_model import json_schema
 
     specs = sorted(path.relative_to(root).as_posix() for path in (root / SPEC).parent.glob("*.y*ml"))
@@ -258,7 +259,7 @@ def _write_all(root: Path, files: dict[str, str]) -> None:
         for above in reversed(folders):
             above.rmdir()
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise LayoutError(f"{path}: cannot be written ({why}); nothing was written") from error
+        raise LayoutError(problems.NOT_WRITTEN(path, why)) from error
 
 
 def _look(root: Path) -> tuple[list[tuple[str, int, str]], list[str]]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from layoutproof.answers import problems
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.errors import LayoutError, Unsupported, listed
 from layoutproof.core.files import DUMP_ENDS, RECORD_ENDS, YAML_ENDS, lines
@@ -125,7 +126,7 @@ def kernels(
         Undecided: The function makes no Pallas call, so nothing is asked.
     """
     if replay and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS)):
-        raise LayoutError(f"a function is run, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one")
+        raise LayoutError(problems.RUN_WITHOUT_FUNCTION(function))
     targets, assume, properties, where = map(_each, (target, assume, properties, where))
     chip = first_of(targets, compile, function)
     found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
@@ -145,16 +146,14 @@ def first_of(targets: Sequence[str], compile: bool, function: Callable[..., obje
     Raises LayoutError where several targets are given for nothing, and where the compiler cannot be asked of this.
     """
     if compile and not callable(function) and str(function).endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS)):
-        raise LayoutError(
-            f"a function is compiled, MODULE:FUNCTION or FILE.py:FUNCTION; {function} is a file without one"
-        )
+        raise LayoutError(problems.COMPILED_WITHOUT_FUNCTION(function))
     if compile and not targets:
-        raise LayoutError("the compiler is asked for a target: give one TPU generation or several")
+        raise LayoutError(problems.COMPILER_WITHOUT_TARGET())
     other = next((name for name in targets if compile and name in kernel_targets() and name not in CHIPS), None)
     if other is not None:
         raise LayoutError(NO_TPU(other))
     if len(targets) > 1 and not compile:
-        raise LayoutError("several targets are for the compiler; the rules are asked of one at a time")
+        raise LayoutError(problems.SEVERAL_TARGETS())
     return targets[0] if targets else None
 
 
@@ -243,7 +242,7 @@ def judged_all(
 ) -> Kernels:
     """The findings of some calls; arguments and errors as of `kernels`."""
     if only not in ("", GRID):
-        raise LayoutError(f"only is {GRID!r}, or nothing for everything; not {only!r}")
+        raise LayoutError(problems.ONLY(GRID, only))
     asked = list(properties) or None
     how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
     how["strict_tables"] = strict_tables
@@ -288,7 +287,7 @@ def calls_of(
 ) -> tuple[Kernel | Unmodelled, ...]:
     """The calls, before anything is asked of them; arguments and errors as of `kernels`."""
     if compiler is not None and target is None:
-        raise LayoutError("a compiler's version needs a target")
+        raise LayoutError(problems.VERSION_WITHOUT_TARGET())
     if target is not None:
         kernel_target(target, compiler)  # a wrong name is told before anything of the user's is imported
     for name in properties:
@@ -313,7 +312,7 @@ def _found(
 
         return calls_in(function, args, kwargs, target=target, assume=assume)
     if function.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS)) and (args or kwargs):
-        raise LayoutError(f"arguments are for a function; {function} has them in it")
+        raise LayoutError(problems.ARGUMENTS_OF_FILE(function))
     if function.endswith(RECORD_ENDS):
         calls = read_records(Path(function))
         check_tables(calls, assume)
@@ -325,7 +324,7 @@ def _found(
             return kernels_in_hlo("".join(text), Path(function).as_posix(), assume)
     if function.endswith(YAML_ENDS):
         if assume:
-            raise LayoutError("assumptions are for traced and compiled calls; a spec file says what its tables hold")
+            raise LayoutError(problems.ASSUMPTIONS_OF_FILE())
         from layoutproof.specs.traced import kernels_named_in
 
         return kernels_named_in(Path(function))

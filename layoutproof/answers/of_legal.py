@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from layoutproof.answers import problems
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.message import located
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.searching.alike import Kernels
@@ -57,17 +59,17 @@ def legal(
     chip = chip_of(target).name
     rules = kernel_target(target, compiler)
     if not isinstance(parameters, Mapping) or not parameters:
-        raise LayoutError('parameters say what a configuration consists of: {"block_m": [128, 256, 512]}')
+        raise LayoutError(problems.NO_PARAMETERS())
     taken = [name for name in parameters if name in kwargs]
     if taken:
-        raise LayoutError(f"{', '.join(taken)}: a parameter, and an argument that is given too")
+        raise LayoutError(problems.PARAMETER_TWICE(", ".join(taken)))
     values = {name: _values(name, entry) for name, entry in parameters.items()}
     assumed, held = ((each,) if isinstance(each, str) else tuple(each) for each in (assume, where))
     given, named = [passed(value) for value in args], {name: passed(value) for name, value in kwargs.items()}
     if callable(function):
         _check_takes(function, given, {**named, **{name: each[0] for name, each in values.items()}})
     elif not isinstance(function, str):
-        raise LayoutError(f"a function, or MODULE:FUNCTION; not {shorten(repr(function), 60)}")
+        raise LayoutError(problems.FUNCTION_TYPE(shorten(repr(function), 60)))
 
     def trace(configuration: Mapping[str, object]) -> Kernels:
         from layoutproof.pallas.from_jax.user import calls_in, calls_of
@@ -90,12 +92,12 @@ def _values(name: str, entry: object) -> tuple[int, ...]:
         if isinstance(entry, str):
             entry = values_of(entry)
         if isinstance(entry, Sequence | range) and not all(type(value) is int for value in entry):
-            raise LayoutError(f"whole numbers, not {shorten(repr(entry), 60)}")
+            raise LayoutError(problems.NOT_WHOLE_NUMBERS(shorten(repr(entry), 60)))
         if not isinstance(entry, Sequence | Mapping) and type(entry) is not int:
-            raise LayoutError(f"a list, a range, or from, to and multiple_of; not {shorten(repr(entry), 60)}")
+            raise LayoutError(problems.VALUES_FORM(shorten(repr(entry), 60)))
         return domain(entry, ())
     except LayoutError as error:
-        raise LayoutError(f"parameter {name}: {error.problem}") from None
+        raise LayoutError(located(f"parameter {name}", error.problem)) from None
 
 
 def _check_takes(function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]) -> None:
@@ -109,4 +111,4 @@ def _check_takes(function: Callable[..., object], args: Sequence[object], kwargs
     except TypeError as error:
         name = getattr(function, "__name__", "the function")
         given = f"{len(args)} arguments and {', '.join(kwargs)}"
-        raise LayoutError(f"{name}{shorten(str(signature), 160)} was given {given}: {error}") from None
+        raise LayoutError(problems.CALL_DOES_NOT_FIT(name, shorten(str(signature), 160), given, error)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypedDict
 
+from layoutproof.answers import problems
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding, exit_code
@@ -91,7 +92,7 @@ def why(text: str, *, target: str | None = None) -> Why:
       fix      blocks of at most 101376 bytes together: 42 times smaller
     """
     if not isinstance(text, str):
-        raise LayoutError(f"a message is pasted as text, not {shorten(repr(text), 60)}")
+        raise LayoutError(problems.MESSAGE_TYPE(shorten(repr(text), 60)))
     return Why(read(text, None if target is None else generation(target)))
 
 

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
+from layoutproof.answers import problems
 from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS
@@ -122,9 +123,7 @@ def compile(
     """
     if not is_function(program):
         if try_ or same:
-            raise LayoutError(
-                "what is compiled already is not compiled again: give the function, package.module:function"
-            )
+            raise LayoutError(problems.COMPILED_ALREADY())
         return of_compiled(program, mesh or {}, top)
     asked = asked_for(
         str(program),
@@ -175,7 +174,7 @@ def asked_for(
 
 def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Programs:
     """One answer of what came of each, and of what was tried for it."""
-    records, texts, problems, tried, same = [], [], [], [], []
+    records, texts, unread, tried, same = [], [], [], [], []
     bugs: list[Finding] = []
     for each, about in found:
         bugs += each.bugs
@@ -187,8 +186,8 @@ def gathered(found: Iterable[tuple[Made, Advice | None]], top: int = 5) -> Progr
             records.append(each.record)
             texts.append(each.text)
         if each.problem is not None:
-            problems.append(each.problem)
-    return Programs(tuple(records), tuple(problems), tuple(texts), top, tuple(tried), tuple(same), tuple(bugs))
+            unread.append(each.problem)
+    return Programs(tuple(records), tuple(unread), tuple(texts), top, tuple(tried), tuple(same), tuple(bugs))
 
 
 def is_function(program: object) -> bool:
@@ -215,4 +214,4 @@ def of_compiled(program: object, mesh: Mapping[str, int], top: int = 5) -> Progr
         return Programs((record,), (), (found,), top)
     if isinstance(found, str | PathLike):
         return Programs((read_program(Path(found), about),), (), (), top)
-    raise LayoutError(f"a program is a place, a dump, or compiled, not {shorten(repr(program), 60)}")
+    raise LayoutError(problems.PROGRAM_TYPE(shorten(repr(program), 60)))

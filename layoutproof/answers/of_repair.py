@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, TypedDict
 
+from layoutproof.answers import problems
 from layoutproof.answers.of_kernels import Kernels, kernels
 from layoutproof.core.document import Doc
 from layoutproof.core.errors import LayoutError
@@ -102,7 +103,7 @@ class Repair:
             LayoutError: The file is no longer what it was, or cannot be written.
         """
         if text_of(self.file) != self.before:
-            raise LayoutError("the file has changed since the edit was judged", file=str(self.file))
+            raise LayoutError(problems.CHANGED_SINCE(), file=str(self.file))
         write_whole(self.file, self.after.encode())
 
     def __str__(self) -> str:
@@ -160,7 +161,7 @@ def repair(
         LayoutError: The input is wrong, as of `lp.kernels` and `lp.same`.
     """
     if reference is not None and named:
-        raise LayoutError("with a reference both functions are called with arguments in order, and none by name")
+        raise LayoutError(problems.REFERENCE_BY_NAME())
     file, (_, name) = file_of(place), parts_of_place(place)
     question = _RepairQuestion(place, args, named, reference, target, tuple(assume), tuple(where))
     before = question.kernels(None)
@@ -302,4 +303,4 @@ def text_of(file: Path) -> str:
     try:
         return read(file, MAX_MODULE).decode()
     except UnicodeDecodeError as error:
-        raise LayoutError(f"not UTF-8: {error.reason}", file=str(file)) from None
+        raise LayoutError(problems.NOT_UTF_8(error.reason), file=str(file)) from None

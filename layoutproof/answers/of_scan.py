@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from layoutproof.answers import problems
 from layoutproof.compiler.workers import apart
 from layoutproof.core.document import VERSION, Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
@@ -307,7 +308,7 @@ def scan(
     {'pallas_call': {'by none': 1}}
     """
     if not isinstance(path, str | PathLike):
-        raise LayoutError(f"a folder is named by its path, not {shorten(repr(path), 60)}")
+        raise LayoutError(problems.FOLDER_TYPE(shorten(repr(path), 60)))
     tree = tree_of(Path(path))
     entries = tuple(entries_of(tree, runs_in(tree)))
     best = _best(tree, entries)
@@ -325,17 +326,17 @@ def _from_tests(tree: SourceTree, sites: Sequence[JudgedSite], arguments: Sequen
     root = os.path.abspath(tree.root)
     file = Path(root) / write
     if os.path.lexists(file):
-        raise LayoutError(f"{write}: it is there already, and is not replaced; name another file by --write")
+        raise LayoutError(problems.THERE_ALREADY(write))
     if importlib.util.find_spec("pytest") is None:
-        raise LayoutError("the tests are run by pytest, which this Python does not have: pip install pytest")
+        raise LayoutError(problems.NO_PYTEST())
     ends = {(f.file, f.site.function) for f in sites if f.is_call and f.site.function and not is_test(f.file)}
     wanted: dict[str, list[str]] = {}
     for name, function in sorted(tree.reaching(ends)):
         if function and not is_test(name) and os.path.basename(name) != "conftest.py":
             wanted.setdefault(name, []).append(function)
     code, found = apart(run_tests, (root, wanted, tuple(arguments)), root)
-    named, problems = chosen(found)
-    left = [(called.place, called.problem) for called in problems]
+    named, unreadable = chosen(found)
+    left = [(called.place, called.problem) for called in unreadable]
     said = f"layoutproof scan --from-tests, {len(found)} calls seen"
     outcomes, summary, exit_code = _checked(named, said, root)
     kept = [(c, status, why) for c, (status, why) in zip(named, outcomes, strict=True) if status != "error"]

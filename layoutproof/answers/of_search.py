@@ -14,12 +14,13 @@ from typing import Annotated
 
 import yaml
 
+from layoutproof.answers import problems
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.document import Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.result import Verdict
-from layoutproof.searching import file as problems
+from layoutproof.searching import file as search_file
 from layoutproof.searching import ready
 from layoutproof.specs.positions import Node, read_file, read_yaml
 
@@ -44,8 +45,8 @@ class Found(Answer):
     more: the answer of the same search with so many found.  assumed: the target, where none is named.
     """
 
-    answer: problems.SearchAnswer
-    more: Callable[[int], problems.SearchAnswer] | None = field(default=None, repr=False, compare=False)
+    answer: search_file.SearchAnswer
+    more: Callable[[int], search_file.SearchAnswer] | None = field(default=None, repr=False, compare=False)
     assumed: str = ""
 
     @property
@@ -94,7 +95,7 @@ class Found(Answer):
         [268435456, 134217728, 268435456]
         """
         keep = _number("keep", keep, 0)
-        factor, given, best, rows = problems.factor(within), 0, 8, problems.rows(self.answer)
+        factor, given, best, rows = search_file.factor(within), 0, 8, search_file.rows(self.answer)
         while True:
             for values, cost in rows[given:keep]:
                 if factor is not None and cost > factor * rows[0][1]:
@@ -104,7 +105,7 @@ class Found(Answer):
             best = min(2 * max(best, len(rows)), keep, MOST)
             if self.more is None or best <= given:
                 return
-            rows = problems.rows(self.more(best))
+            rows = search_file.rows(self.more(best))
             if len(rows) <= given:
                 return
 
@@ -171,30 +172,30 @@ def search(
     best, effort = _number("best", best), _number("effort", effort)
     keep = None if keep is None else _number("keep", keep)
     if prune is not None and not isinstance(prune, str | PathLike):
-        raise LayoutError(f"prune is the path of a JSON file, not {shorten(repr(prune), 60)}")
+        raise LayoutError(problems.PRUNE_TYPE(shorten(repr(prune), 60)))
     sizes = [_number(f"size {k} of {len(sizes)}", size) for k, size in enumerate(sizes, 1)]
     with only(here(trace)), _as_asked(problem):
         root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {}, headroom)
-    factor = problems.factor(within)
+    factor = search_file.factor(within)
     unnamed = target is None and (_word(problem) in ready.kernels() or ":" in _word(problem))
     assumed = str(root.value["target"].value) if unnamed else ""
 
-    def more(count: int) -> problems.SearchAnswer:
+    def more(count: int) -> search_file.SearchAnswer:
         with only(here(trace)), _as_asked(problem, file):
-            return problems.answer(root, file, count, effort, pareto, compiling, progress)
+            return search_file.answer(root, file, count, effort, pareto, compiling, progress)
 
     if prune is not None:
         with only(here(trace)), _as_asked(problem, file):
-            return Found(problems.prune(root, file, Path(prune), keep, factor), assumed=assumed)
+            return Found(search_file.prune(root, file, Path(prune), keep, factor), assumed=assumed)
     if factor is None:
         return Found(more(keep or best), more, assumed)
     count = 8
     while True:
         found = more(min(count, keep or MOST))
-        costs = [cost for _, cost in problems.rows(found)]
+        costs = [cost for _, cost in search_file.rows(found)]
         near = sum(cost <= factor * costs[0] for cost in costs)
         if near < len(costs):
-            return Found(problems.near(more(near), factor), more, assumed)
+            return Found(search_file.near(more(near), factor), more, assumed)
         if len(costs) < count or count >= (keep or MOST):
             return Found(found, more, assumed)
         count *= 4
@@ -207,7 +208,7 @@ def _number(name: str, value: object, least: int = 1) -> int:
     except TypeError:
         found = least - 1
     if found < least:
-        raise LayoutError(f"{name} is a whole number of at least {least}, not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.NUMBER(name, least, shorten(repr(value), 40)))
     return found
 
 
@@ -260,7 +261,7 @@ def _dumped(document: Mapping[str, object], file: str) -> Node:
     try:
         plain = _plain(document)
     except RecursionError:
-        raise LayoutError("a problem that is nested too deeply, or holds itself") from None
+        raise LayoutError(problems.NESTED_PROBLEM()) from None
     return read_yaml(yaml.safe_dump(plain, sort_keys=False), file)
 
 
@@ -281,13 +282,13 @@ def _plain(value: object) -> object:
         return {key: _plain(held) for key, held in value.items()}
     if isinstance(value, Sequence):
         return [_plain(held) for held in value]
-    raise LayoutError(f"a problem holds numbers, texts, lists and mappings, not {shorten(repr(value), 60)}")
+    raise LayoutError(problems.PROBLEM_VALUE(shorten(repr(value), 60)))
 
 
 def _unused(given: Mapping[str, object], whose: str) -> None:
     for name, value in given.items():
         if value:
-            raise LayoutError(f"{name} is for {whose}")
+            raise LayoutError(problems.NOT_FOR(name, whose))
 
 
 def _read(problem: str | PathLike[str] | Mapping[str, object]) -> tuple[Node, str]:
@@ -296,6 +297,6 @@ def _read(problem: str | PathLike[str] | Mapping[str, object]) -> tuple[Node, st
     if isinstance(problem, str) and "\n" in problem:
         return read_yaml(problem), "the problem"
     if not isinstance(problem, str | PathLike):
-        raise LayoutError(f"a problem is a file, a text or a mapping, not {shorten(repr(problem), 60)}")
+        raise LayoutError(problems.PROBLEM_TYPE(shorten(repr(problem), 60)))
     path = Path(problem)
     return read_file(path), path.as_posix()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 
+from layoutproof.answers import problems
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError, shorten
@@ -94,7 +95,7 @@ def check(
     """
     given = [paths] if isinstance(paths, str | PathLike) else paths
     if not isinstance(given, Iterable):
-        raise LayoutError(f"spec files are named by paths, not {shorten(repr(paths), 60)}")
+        raise LayoutError(problems.SPECS_TYPE(shorten(repr(paths), 60)))
     names = tuple(str(path) for path in given)
     with only(here(trace)):
         outcomes = check_paths(names, workers or Workers(jobs), progress)

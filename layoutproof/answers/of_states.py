@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from layoutproof.answers import problems
 from layoutproof.compiler.tracing import Tracing, here, only, stated
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.errors import LayoutError
@@ -123,12 +124,12 @@ def gate(
         libraries = tuple(map(library_at, libtpu))
     both = len(libraries) == 2
     if check_lock and (given or against is not None or libtpu):
-        raise LayoutError("the lock that is checked is the one that is here: give paths, or nothing")
+        raise LayoutError(problems.LOCK_WITH_STATES())
     free = both or check_lock
     if given == 1 or (given and (against is not None or paths or both)) or (paths and against is None and not free):
-        raise LayoutError("give two states, or a revision to compare paths with, or nothing to compare with the lock")
+        raise LayoutError(problems.STATES_OR_REVISION())
     if len(libraries) > 2 or (both and against is not None):
-        raise LayoutError("two libtpu are compared with each other, and one compiles what is compared")
+        raise LayoutError(problems.TWO_LIBTPU())
     _refuse_base(against, compile_base, blame)
     names = tuple(map(str, (old, new) if given else paths))
     run = workers or Workers(jobs)
@@ -142,9 +143,9 @@ def gate(
 
 def _refuse_base(against: str | None, compile_base: bool, blame: int) -> None:
     if compile_base and against is None:
-        raise LayoutError("the base to compile is a git revision: give against")
+        raise LayoutError(problems.BASE_WITHOUT_REVISION())
     if blame and not compile_base:
-        raise LayoutError("which hunk is to blame is told by compiling: give against and compile_base")
+        raise LayoutError(problems.BLAME_WITHOUT_BASE())
 
 
 def _blamed(report: Report, against: str | None, how: _How) -> Report:
@@ -194,7 +195,7 @@ def _of_lock(paths: tuple[str, ...], how: _How) -> Report:
     from layoutproof.gating.lock_check import stale
 
     if not os.path.lexists(NAME):
-        raise LayoutError(f"there is no {NAME} here; write it with: {RENEW}")
+        raise LayoutError(problems.NO_LOCK(NAME, RENEW))
     today = datetime.datetime.now(tz=datetime.UTC).date()
     judges = Judges(rules.rules_of(rules.pyproject()), None, today, also=tuple(stale(Path(NAME), paths)))
     report = judged(f"{NAME} against what is here", Task(_nothing, [], [], how.workers), 1, judges, how.new_only)

@@ -31,6 +31,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from layoutproof.compiler import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MAX_YAML, MIB, YAML_ENDS, files_in, not_own, read
 from layoutproof.core.plugins import GROUP
@@ -265,7 +266,7 @@ def _is_there(where: Path) -> bool:
         return False
     kinds = stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
     if problem := not_own(found) if kinds else "it is no folder":
-        raise LayoutError(f"{problem}; or name another folder by {FOLDER}", file=str(where))
+        raise LayoutError(problems.OTHER_FOLDER(problem, FOLDER), file=str(where))
     return True
 
 
@@ -277,17 +278,14 @@ def _secret(where: Path, make: bool) -> bytes | None:
     given = os.environ.get(SECRET, "")
     if given:
         if len(given) < LEAST_SECRET:
-            why = f"{SECRET} has {len(given)} characters, and a secret needs {LEAST_SECRET}"
-            raise LayoutError(f"{why}: make one by `openssl rand -hex 32`")
+            raise LayoutError(problems.SECRET(SECRET, len(given), LEAST_SECRET))
         return hashlib.sha256(given.encode(errors="surrogateescape")).digest()
     kept = _ours("XDG_STATE_HOME", ".local/state", "Application Support", "APPDATA", "Roaming")
     if kept is None:
         return None
     path = kept / "cache.key"
     if path.resolve().is_relative_to(where.resolve()):
-        raise LayoutError(
-            f"the key of its entries lies in the folder itself; name another folder by {FOLDER}", file=str(path)
-        )
+        raise LayoutError(problems.KEY_IN_FOLDER(FOLDER), file=str(path))
     if not os.path.lexists(path):
         if not make:
             return None
@@ -300,7 +298,7 @@ def _secret_in(path: Path) -> bytes:
     _is_there(path.parent)
     data = read(path, 1024, own=True)
     if len(data) != _BYTES:
-        raise LayoutError(f"not a key of {_BYTES} bytes: remove it, and a new one is made", file=str(path))
+        raise LayoutError(problems.KEY_SIZE(_BYTES), file=str(path))
     return data
 
 

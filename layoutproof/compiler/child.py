@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+from layoutproof.compiler import problems
 from layoutproof.compiler.serve import MARK
 from layoutproof.core import errors
 from layoutproof.core.errors import LayoutError, Undecided, shorten
@@ -253,7 +254,7 @@ class _Process:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise LayoutError(f"a Python process for {child.what} cannot be started: {error}") from None
+            raise LayoutError(problems.NO_PYTHON_PROCESS(child.what, error)) from None
         self.lines: queue.Queue[bytes | _Sign] = queue.Queue(maxsize=1000)
         self.outgoing: queue.Queue[bytes | None] = queue.Queue()
         self.told = self.printed = b""

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from layoutproof.compiler import problems
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines
 from layoutproof.core.packages import package_version
@@ -63,7 +64,7 @@ def library_at(path: str | os.PathLike[str]) -> str:
         if found.is_file():
             return str(found.resolve())
     where = shorten(str(path), 200)
-    raise LayoutError(f"no libtpu.so at {where}; pip install --no-deps --target FOLDER libtpu==VERSION makes a folder")
+    raise LayoutError(problems.NO_LIBTPU_AT(where))
 
 
 def missing(library: str = "") -> str:

@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
+from layoutproof.compiler import problems
 from layoutproof.core.errors import LayoutError, Unsupported, closest, shorten
 from layoutproof.core.files import MAX_CONFIG, PYPROJECT, own_links, read, repository_of, toml_of
 
@@ -152,17 +153,13 @@ def permit(place: str, near: Path | None = None) -> Tracing:
     tracing = running()
     where, _, name = place.rpartition(":")
     if any(not part.isidentifier() or part.startswith("__") for part in name.split(".")):
-        what = "a function is named by its plain name, or as a method of a class of its module"
-        raise LayoutError(f"{what}, not {shorten(name, 80)!r}")
+        raise LayoutError(problems.PLACE(shorten(name, 80)))
     names = {where}
     if where.endswith(".py"):
         folder = (Path.cwd() if near is None else near).resolve()
         root, path = repository_of(folder), Path(where).resolve()
         if not path.is_relative_to(root):
-            why = (
-                f"{shorten(where, 120)} lies outside of the repository {root}, and what a file names is run from inside"
-            )
-            raise LayoutError(f"{why} only; to trace it, name it on the command line: layoutproof kernels {place}")
+            raise LayoutError(problems.TRACE_DENIED(shorten(where, 120), root, place))
         # relative to the run's folders: a stranger may choose the folder of the naming file
         bases = {repository_of(Path.cwd()), Path.cwd().resolve()}
         parts = [path.relative_to(base).with_suffix("").parts for base in bases if path.is_relative_to(base)]
@@ -191,10 +188,9 @@ def function_named(module: ModuleType, where: str, name: str, rule: Tracing | No
     found: object = module
     for k, part in enumerate(parts := name.split(".")):
         if rule is not None and k and not (isinstance(found, type) and _is_of(module, found.__module__, rule)):
-            what = f"{where}:{'.'.join(parts[:k])} is no class of that module"
-            raise LayoutError(f"{what}; a file names a function by its plain name, or as a method of a class")
+            raise LayoutError(problems.NO_PLAIN_NAME(f"{where}:{'.'.join(parts[:k])}"))
         if not hasattr(found, part):
-            raise LayoutError(f"{where} has no {name!r}{closest(part, dir(found))}")
+            raise LayoutError(problems.NOTHING_OF_NAME(where, name, closest(part, dir(found))))
         found = getattr(found, part)
     if rule is not None:
         _must_be_its_own(found, module, f"{where}:{name}", rule)
@@ -209,7 +205,7 @@ def _must_be_its_own(found: object, module: ModuleType, place: str, rule: Tracin
     home = str(getattr(found, "__module__", "") if code is None else code.__globals__.get("__name__", "")) or "nowhere"
     why = f"{shorten(place, 120)} is defined in {shorten(home, 80)}"
     if rule.prefixes is None and _is_pythons(home):
-        raise LayoutError(f"{why}, Python's own library: a file names functions of yours")
+        raise LayoutError(problems.STANDARD_LIBRARY(shorten(place, 120), shorten(home, 80)))
     if rule.prefixes is not None and (code is None or not rule.lists(home)):
         raise Unsupported(f"{NOT_TRACED}{why}, which is not among what {rule.allowed}")
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from layoutproof.compiler import problems
 from layoutproof.compiler.child import Child, Reply, ask
 from layoutproof.compiler.crew import Crew, crew
 from layoutproof.compiler.rounds import cores
@@ -105,7 +106,7 @@ def _value(answer: Reply[R]) -> R:
     if answer.error is not None:
         raise answer.error
     if answer.cause == "ended":
-        raise LayoutError(f"{answer.problem}; with fewer --jobs each has more memory")
+        raise LayoutError(problems.MEMORY_OF_JOBS(answer.problem))
     if answer.cause:
         raise InternalError(answer.problem)
     return answer.value  # type: ignore[return-value]
@@ -123,15 +124,15 @@ def _on_cluster(function: Callable[[T], R], items: Sequence[T], workers: Workers
 def _backend(workers: Workers) -> Iterator[dict[str, Any]]:
     if workers.backend == "dask":
         if not workers.scheduler:
-            raise LayoutError("--backend dask needs --scheduler, the address of the cluster, e.g. tcp://10.0.0.1:8786")
+            raise LayoutError(problems.DASK_WITHOUT_SCHEDULER())
         try:
             from distributed import Client
         except ImportError:
-            raise LayoutError("--backend dask needs Dask: pip install distributed") from None
+            raise LayoutError(problems.NO_DASK()) from None
         try:
             client = Client(workers.scheduler, timeout="10s", set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise LayoutError(f"no Dask scheduler answers at {workers.scheduler}: {error}") from None
+            raise LayoutError(problems.NO_SCHEDULER(workers.scheduler, error)) from None
         try:
             with client.as_current():
                 # given an address, joblib would connect once more and never hang up
@@ -143,7 +144,7 @@ def _backend(workers: Workers) -> Iterator[dict[str, Any]]:
             import ray
             from ray.util.joblib import register_ray
         except ImportError:
-            raise LayoutError("--backend ray needs Ray: pip install ray") from None
+            raise LayoutError(problems.NO_RAY()) from None
         ray.init(address=workers.scheduler or "auto", ignore_reinit_error=True)
         register_ray()
         yield {"backend": "ray"}

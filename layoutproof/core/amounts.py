@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError, shorten
 
 _BYTES = re.compile(r"([0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(KiB|MiB|GiB|TiB|bytes|byte|B)?")
@@ -24,9 +25,7 @@ def amount(value: object, least: int = 1) -> int:
         return value
     found = _BYTES.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or float(found[1]) * _UNITS[found[2] or "B"] < least:
-        raise LayoutError(
-            f"an amount of memory is a number of bytes or a text such as 16MiB, not {shorten(repr(value), 40)}"
-        )
+        raise LayoutError(problems.MEMORY_FORM(shorten(repr(value), 40)))
     return int(float(found[1]) * _UNITS[found[2] or "B"])
 
 
@@ -53,7 +52,7 @@ def duration(value: object) -> int:
     """
     found = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
-        raise LayoutError(f"a time is a text such as 20 ms, 150us or 1.5 s, not {shorten(repr(value), 40)}")
+        raise LayoutError(problems.TIME_FORM(shorten(repr(value), 40)))
     return int(Fraction(found[1]) * _PICO[found[2]])
 
 

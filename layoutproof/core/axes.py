@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.index_map import Index, IndexMap
 from layoutproof.core.numbers import Numbers
@@ -38,7 +39,7 @@ def onto(m: IndexMap, names: Sequence[str]) -> IndexMap:
     unknown = [name for name in names if name not in m.range.names]
     if unknown:
         have = f"it has {', '.join(m.range.names)}" if m.range.names else "its axes have no names"
-        raise LayoutError(f"the map has no axis {unknown[0]!r}; {have}")
+        raise LayoutError(problems.NO_AXIS(unknown[0], have))
     kept = [m.range.names.index(name) for name in names]
     place = m.place
 
@@ -60,7 +61,7 @@ def aligned(left: IndexMap, right: IndexMap) -> tuple[IndexMap, IndexMap]:
     if (left.memory is None) != (right.memory is None):
         names = other if left.memory else one
         if len(names) == 1 and names[0] != "m" and not _POSITION.fullmatch(names[0]):
-            raise LayoutError(f"one layout is a memory, the other places its elements on the axis {names[0]}, not on m")
+            raise LayoutError(problems.NOT_MEMORY(names[0]))
     if one == other or left.memory or right.memory or not one or not other:
         return left, right
     if any(_POSITION.fullmatch(name) for name in (*one, *other)):

@@ -96,7 +96,7 @@ def check_data(value: object, what: str) -> None:
         for each in values:
             if type(each) is int:
                 if abs(each) > LARGEST:
-                    raise LayoutError(f"{what}: {_number(_shown(each))}")
+                    raise LayoutError(problems.OUT_OF_BOUNDS(what, _number(_shown(each))))
             elif type(each) is not str and isinstance(each, list | tuple | Mapping):
                 if depth == DEEPEST:
                     raise LayoutError(problems.DEPTH(what, DEEPEST))

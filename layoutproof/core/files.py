@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 
 MIB = 1 << 20
@@ -108,7 +109,7 @@ def read_json(path: str | Path, most: int) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise LayoutError(f"no JSON: {error}", file=str(path)) from None
+        raise LayoutError(problems.NO_JSON(error), file=str(path)) from None
 
 
 def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
@@ -124,10 +125,10 @@ def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
         if _parts(text) <= MOST_PARTS:
             return tomllib.loads(text)
     except RecursionError:
-        raise LayoutError(f"{place}: not TOML that can be read: it is nested too deep") from None
+        raise LayoutError(problems.TOML_TOO_DEEP(place)) from None
     except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, and a number of thousands of digits
-        raise LayoutError(f"{place}: not TOML: {error}") from None
-    raise LayoutError(f"{place}: not TOML that can be read: a key of more than {MOST_PARTS} parts")
+        raise LayoutError(problems.NOT_TOML(place, error)) from None
+    raise LayoutError(problems.TOML_KEY(place, MOST_PARTS))
 
 
 def _parts(text: str) -> int:
@@ -146,7 +147,7 @@ def _parts(text: str) -> int:
 
 def not_there(given: str | Path) -> LayoutError:
     """The error of a path where nothing is."""
-    return LayoutError(f"{given}: no such file or folder{unless_named(given)}")
+    return LayoutError(problems.NO_FILE(given, unless_named(given)))
 
 
 def unless_named(*paths: str | Path) -> str:
@@ -267,9 +268,9 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 data = stream.read(most + 1)
         except (OSError, EOFError, zlib.error) as error:
-            raise LayoutError(f"not a whole gzip file: {error}") from None
+            raise LayoutError(problems.NOT_GZIP(error)) from None
         if len(data) > most:
-            raise LayoutError(f"unpacked, it is {_too_large(most)}")
+            raise LayoutError(problems.UNPACKED(_too_large(most)))
     if data.count(b"\n") > MAX_LINES:
         raise LayoutError(_too_many_lines())
     for mark, encoding in _MARKS:
@@ -306,7 +307,7 @@ def _opened(path: str | Path, most: int, own: bool = False) -> BinaryIO:
 def _stdin() -> BinaryIO:
     """Standard input as a stream of its own, which the caller closes."""
     if sys.stdin is None:
-        raise LayoutError("there is no standard input to read")
+        raise LayoutError(problems.NO_STANDARD_INPUT())
     try:
         return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     except (OSError, ValueError):  # a test's or a notebook's stream, which is no file
@@ -378,7 +379,7 @@ def write_whole(path: Path, data: bytes) -> None:
     link is replaced and not followed, since a stranger may have put it there.
     """
     if not path.parent.is_dir():
-        raise LayoutError(f"{path}: there is no folder {path.parent}")
+        raise LayoutError(problems.NO_FOLDER(path, path.parent))
     if _is_device(path):
         with open(path, "wb") as stream:
             stream.write(data)

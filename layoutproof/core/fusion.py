@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from layoutproof.core import problems
 from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.expression import LONGEST, parse_expression
@@ -34,20 +35,18 @@ def read_fusion(text: str) -> Fusion:
     """
     whole, equals, right = check_length(text, LONGEST).partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not whole.strip().isidentifier():
-        raise LayoutError(f"a fusion is written 'tx = 32*warpid + laneid', not {text!r}")
+        raise LayoutError(problems.FUSION_FORM(text))
     term = parse_expression(right.strip())
     names = term.names()
     if not names or not _is_linear(term):
-        raise LayoutError(f"a fusion is a sum of axes times whole numbers, not {right.strip()!r}", text=text)
+        raise LayoutError(problems.FUSION_SUM(right.strip()), text=text)
     zero = dict.fromkeys(names, 0)
     start = term.evaluate(zero, INTS)
     factors = {name: term.evaluate({**zero, name: 1}, INTS) - start for name in names}
     ordered = sorted(names, key=lambda name: -factors[name])
     steps = [factors[name] for name in ordered]
     if start != 0 or steps[-1] < 1 or any(a % b or a == b for a, b in pairwise(steps)):
-        raise LayoutError(
-            f"the factors of a fusion are different, and each divides the next larger: {text!r}", text=text
-        )
+        raise LayoutError(problems.FUSION_FACTORS(text), text=text)
     bounds = tuple([a // b for a, b in pairwise(steps)])
     return Fusion(whole.strip(), tuple(ordered), tuple(steps), bounds)
 
@@ -67,7 +66,7 @@ def fuse(m: IndexMap, fusion: Fusion) -> IndexMap:
     if not have:
         return m
     if fusion.whole in names:
-        raise LayoutError(f"the layout has {fusion.whole} and also {', '.join(have)}, which are parts of it")
+        raise LayoutError(problems.FUSION_PARTS(fusion.whole, ", ".join(have)))
     kept = [k for k, name in enumerate(names) if name not in fusion.parts]
     factors = [(names.index(p), f) for p, f in zip(fusion.parts, fusion.factors, strict=True) if p in names]
 

@@ -49,6 +49,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import INTS, Numbers, Numeral
 from layoutproof.core.shown import Shown
@@ -282,7 +283,7 @@ class IndexMap(Shown):
         try:
             return self.place(index, replica, on)
         except ZeroDivisionError:
-            raise LayoutError(f"the map divides by zero at {index}, so that element has no place") from None
+            raise LayoutError(problems.MAP_DIVIDES_BY_ZERO(index)) from None
 
     def sizes(self) -> tuple[str, ...]:
         """The size symbols it depends on.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.numbers import Numbers
 
@@ -50,7 +51,7 @@ def _towards_zero(on: Numbers, value: Any, by: Any) -> Any:
 def shift(by: object) -> int:
     """How far a constant shifts. Raises LayoutError for what is no constant from 0 to 63."""
     if type(by) is not int or not 0 <= by < 64:
-        raise LayoutError(f"a shift must be by a constant from 0 to 63, not {by}")
+        raise LayoutError(problems.SHIFT(by))
     return by
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from layoutproof.core import problems
 from layoutproof.core.errors import LayoutError, Undecided, shorten
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ def load(kind: str, name: str, *wanted: tuple[str, ...]) -> Plugin | None:
     """
     found = _found(kind).get(name, ())
     if len(found) > 1:
-        raise LayoutError(
-            f"{KINDS[kind]} {name!r} is offered by several packages: {' and '.join(map(_package, found))}"
-        )
+        raise LayoutError(problems.OFFERED_TWICE(KINDS[kind], name, " and ".join(map(_package, found))))
     return _loaded(kind, name, wanted) if found else None
 
 
@@ -82,7 +81,7 @@ def _loaded(kind: str, name: str, wanted: tuple[tuple[str, ...], ...]) -> Plugin
         raise _broken(title, f"{entry.value} cannot be imported", error) from error
     if not any(all(hasattr(module, part) for part in parts) for parts in wanted):
         needs = ", or ".join(" and ".join(parts) for parts in wanted)
-        raise LayoutError(f"{title} is not usable: {entry.value} needs {needs}")
+        raise LayoutError(problems.PLUGIN_NEEDS(title, entry.value, needs))
     return Plugin(module, title)
 
 
@@ -126,4 +125,4 @@ def _package(entry: EntryPoint) -> str:
 
 def _broken(title: str, what: str, error: BaseException) -> LayoutError:
     said = " ".join(f"{type(error).__name__}: {error}".split())
-    return LayoutError(f"{title} is broken: {what}: {shorten(said, 300)}")
+    return LayoutError(problems.PLUGIN_BROKEN(title, what, shorten(said, 300)))

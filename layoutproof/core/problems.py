@@ -74,3 +74,35 @@ UNKNOWN_NAME = Template("core.unknown_name", "unknown {what} {word!r}{rest}")
 MOST_VALUES = Template("core.most_values", "{what}: more than {most_values} values")
 WHOLE_NUMBER = Template("core.whole_number", "{name} is a whole number, not {found}")
 WRONG_KIND = Template("core.wrong_kind", "{term} is {found} where {wanted} must stand")
+FUSION_FACTORS = Template(
+    "core.fusion_factors", "the factors of a fusion are different, and each divides the next larger: {found!r}"
+)
+FUSION_FORM = Template("core.fusion_form", "a fusion is written 'tx = 32*warpid + laneid', not {found!r}")
+FUSION_PARTS = Template("core.fusion_parts", "the layout has {whole} and also {parts}, which are parts of it")
+FUSION_SUM = Template("core.fusion_sum", "a fusion is a sum of axes times whole numbers, not {found!r}")
+MAP_DIVIDES_BY_ZERO = Template(
+    "core.map_divides_by_zero", "the map divides by zero at {index}, so that element has no place"
+)
+MEMORY_FORM = Template(
+    "core.memory_form", "an amount of memory is a number of bytes or a text such as 16MiB, not {found}"
+)
+NOT_GZIP = Template("core.not_gzip", "not a whole gzip file: {error}")
+NOT_MEMORY = Template(
+    "core.not_memory", "one layout is a memory, the other places its elements on the axis {axis}, not on m"
+)
+NOT_TOML = Template("core.not_toml", "{place}: not TOML: {error}")
+NO_ADDRESS = Template("core.no_address", "this map has no memory, so its elements have no address")
+NO_AXIS = Template("core.no_axis", "the map has no axis {axis!r}; {have}")
+NO_FILE = Template("core.no_file", "{path}: no such file or folder{way_out}")
+NO_FOLDER = Template("core.no_folder", "{path}: there is no folder {folder}")
+NO_JSON = Template("core.no_json", "no JSON: {error}")
+NO_STANDARD_INPUT = Template("core.no_standard_input", "there is no standard input to read")
+OFFERED_TWICE = Template("core.offered_twice", "{kinds} {name!r} is offered by several packages: {packages}")
+OUT_OF_BOUNDS = Template("core.out_of_bounds", "{what}: {number}")
+PLUGIN_BROKEN = Template("core.plugin_broken", "{plugin} is broken: {what}: {said}")
+PLUGIN_NEEDS = Template("core.plugin_needs", "{plugin} is not usable: {value} needs {needs}")
+SHIFT = Template("core.shift", "a shift must be by a constant from 0 to 63, not {by}")
+TIME_FORM = Template("core.time_form", "a time is a text such as 20 ms, 150us or 1.5 s, not {found}")
+TOML_KEY = Template("core.toml_key", "{place}: not TOML that can be read: a key of more than {most} parts")
+TOML_TOO_DEEP = Template("core.toml_too_deep", "{place}: not TOML that can be read: it is nested too deep")
+UNPACKED = Template("core.unpacked", "unpacked, it is {size}")

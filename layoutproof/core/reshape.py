@@ -103,7 +103,7 @@ def address(m: IndexMap, unit: int) -> IndexMap:
     """
     memory = m.memory
     if memory is None:
-        raise LayoutError("this map has no memory, so its elements have no address")
+        raise LayoutError(problems.NO_ADDRESS())
     flat = m.flat().place
     step, start = memory.bits // unit, memory.prefix_bytes * 8 // unit
     end = memory.allotted * step + start

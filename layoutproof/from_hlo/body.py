@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
+from layoutproof.from_hlo import problems
 from layoutproof.from_hlo.expansions import Region, holds, regions, skipped
 from layoutproof.from_hlo.shapes import like, read_shape
 from layoutproof.hlotext.module import Computation, Instruction, Module
@@ -52,7 +53,7 @@ class ModuleReading:
     def computation(self, name: str) -> Computation:
         """A computation by its name."""
         if name not in self.computations:
-            raise LayoutError(f"the text has no computation {name}: was it cut short?")
+            raise LayoutError(problems.NO_COMPUTATION(name))
         return self.computations[name]
 
     def program(self, computation: Computation) -> Program:
@@ -102,7 +103,7 @@ class EquationList:
         """One more equation; its results, of which `results` says what they are."""
         self.reading.made += 1
         if self.reading.made > MOST_EQUATIONS:
-            raise LayoutError(f"more than {MOST_EQUATIONS:,} equations: values are not compared of so large a program")
+            raise LayoutError(problems.TOO_MANY_EQUATIONS(MOST_EQUATIONS))
         made = tuple(map(Variable, results))
         place = self.reading.place(at)
         self.equations.append(Equation(primitive(name), tuple(operands), made, params, place))
@@ -116,9 +117,9 @@ class EquationList:
         """The result of a computation for some values of its parameters; its equations are made here."""
         within = self.reading.within
         if computation.name in within or len(within) >= MOST_NESTED:
-            raise LayoutError(f"{computation.name} calls itself, or is nested too deep", line=computation.line)
+            raise LayoutError(problems.CALLS_ITSELF(computation.name), line=computation.line)
         if computation.root is None:
-            raise LayoutError(f"{computation.name} has no ROOT", line=computation.line)
+            raise LayoutError(problems.NO_ROOT(computation.name), line=computation.line)
         outer, self.instructions = self.instructions, computation.by_name
         functions = self.reading.functions(computation)
         within.append(computation.name)
@@ -132,7 +133,7 @@ class EquationList:
                     )
             elif each.opcode == "parameter":
                 if not 0 <= each.number < len(given):
-                    raise LayoutError(f"{each.name} is no parameter of {computation.name}", line=each.line)
+                    raise LayoutError(problems.NO_PARAMETER(each.name, computation.name), line=each.line)
                 values[each.name] = given[each.number]
             else:
                 values[each.name] = self._value(each, [self._operand(values, name, each) for name in each.operands])
@@ -143,7 +144,7 @@ class EquationList:
     def _operand(self, values: Mapping[str, Value], name: str, at: Instruction) -> Value:
         known, indices = element_of(name)
         if known not in values:
-            raise LayoutError(f"{at.name} has the operand {known}, which is not above it", line=at.line)
+            raise LayoutError(problems.OPERAND_NOT_ABOVE(at.name, known), line=at.line)
         value = values[known]
         for index in indices:
             value = cast("tuple[Value, ...]", value)[index]

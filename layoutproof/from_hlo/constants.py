@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from layoutproof.core.brackets import without_remarks
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.from_hlo import problems
 from layoutproof.ir.program import Array
 
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ def read_constant(aval: Array, text: str) -> NDArray[np.generic] | None:
     try:
         numbers = [_WORDS[w] if w in _WORDS else int(w, 0) if whole else _float(w) for w in words]
     except ValueError:
-        raise LayoutError(f"a constant that is not read: {shorten(text, 60)}") from None
+        raise LayoutError(problems.CONSTANT_NOT_READ(shorten(text, 60))) from None
     size = prod(aval.shape)
     if len(numbers) == 1 and size != 1:
         # XLA's parser takes a number for an array of it
         numbers *= size
     if len(numbers) != size:
-        raise LayoutError(f"{len(numbers)} numbers where {list(aval.shape)} has {size}: {shorten(text, 60)}")
+        raise LayoutError(problems.CONSTANT_COUNT(len(numbers), list(aval.shape), size, shorten(text, 60)))
     if whole:
         kind = aval.dtype if aval.dtype.kind in "iub" else np.dtype(np.int8)
         found = np.array(numbers, object).astype(np.int64 if kind.kind != "u" else np.uint64).astype(kind)

@@ -7,7 +7,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
-from layoutproof.from_hlo import kernels
+from layoutproof.from_hlo import kernels, problems
 from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.exchanges import ended, started
 from layoutproof.from_hlo.shapes import Shape, like, read_shape
@@ -64,7 +64,7 @@ def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
         whole: Value = operands[0]
         return whole
     if results is not NOTHING:
-        raise LayoutError(f"{at.name} gives operands to what has all of them", line=at.line)
+        raise LayoutError(problems.OPERANDS_AGAIN(at.name), line=at.line)
     start = at
     while start.opcode == "async-update":
         start = body.instructions[start.operands[0]]
@@ -74,7 +74,7 @@ def _update(body: EquationList, at: Instruction, operands: list[Any]) -> Value:
 def _done(body: EquationList, at: Instruction, operands: list[tuple[Value, ...]]) -> Value:
     result: Value = operands[0][1]
     if result is NOTHING:
-        raise LayoutError(f"{at.name} waits for what was not given all of its operands", line=at.line)
+        raise LayoutError(problems.OPERANDS_MISSING(at.name), line=at.line)
     return result
 
 

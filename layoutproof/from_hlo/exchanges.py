@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
+from layoutproof.from_hlo import problems
 from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.elementwise import converted
 from layoutproof.from_hlo.shapes import like, read_shape
@@ -44,7 +45,7 @@ def _given(body: EquationList, at: Instruction, operands: list[Atom], made: tupl
         # clones of one exchange, which each do a part of it
         channel = at.attribute("channel_id")
         if body.reading.channels.setdefault(channel, said) != said:
-            raise LayoutError(f"exchanges of channel {channel} that are parts of one are not alike", line=at.line)
+            raise LayoutError(problems.CHANNEL_NOT_ALIKE(channel), line=at.line)
     for sent, came in zip(operands, made, strict=True):
         body.reading.exchanged[came] = said, sent
     if at.opcode in _PAIRED:

@@ -14,6 +14,7 @@ from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.nested import leaves
+from layoutproof.from_hlo import problems
 from layoutproof.from_hlo.body import EquationList
 from layoutproof.from_hlo.shapes import dtype_of, like, read_shape
 from layoutproof.hlotext.module import Instruction
@@ -73,7 +74,7 @@ def _read(call: MosaicCall) -> tuple[Grid, Program, tuple[tuple[int, int], ...]]
         for operand, index in zip(of.operands, maps, strict=True)
     )  # fmt: skip
     if any(type(n) is not int for n in of.grid):
-        raise LayoutError("a grid that only the running program knows")
+        raise LayoutError(problems.GRID_AT_RUN_TIME())
     scratch = tuple(v.aval for v in program.invars[tables + len(windows) :])
     grid = Grid(tuple(of.grid), 0, tables, inputs, windows, scratch, tuple(range(len(of.grid))))
     return grid, program, _aliases(of, tables)
@@ -103,7 +104,7 @@ def in_numpy(program: Program) -> Program:
                 whole = getattr(of, "kind", "") in "biu"
                 return Literal(np.asarray(number, of if whole else np.float64), converted(aval))
             case Literal(Number(), _):
-                raise LayoutError("a kernel with an array of several constants")
+                raise LayoutError(problems.ARRAY_OF_CONSTANTS())
             case Array(shape, dtype):
                 return Array(shape, converted(dtype))
             case MemRefType(shape, dtype, memory):

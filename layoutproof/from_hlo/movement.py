@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.from_hlo import problems
 from layoutproof.from_hlo.body import NOTHING, EquationList, Rule, Value
 from layoutproof.from_hlo.constants import read_constant
 from layoutproof.from_hlo.elementwise import converted
@@ -116,7 +117,7 @@ def _dynamic_slice(body: EquationList, at: Instruction, operands: list[Atom]) ->
     out = read_shape(at.shape)
     value, *starts = operands
     if (sizes := at.attribute("dynamic_slice_sizes")) and numbers_of(at, "dynamic_slice_sizes") != out.shape:
-        raise LayoutError(f"{at.name} cuts out {sizes}, and its result is {list(out.shape)}", line=at.line)
+        raise LayoutError(problems.CUT_OUT(at.name, sizes, list(out.shape)), line=at.line)
     return body.one("dynamic_slice", [converted(body, value, out, at), *starts], out, at, slice_sizes=out.shape)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.from_hlo import control, elementwise, exchanges, movement, sums
+from layoutproof.from_hlo import control, elementwise, exchanges, movement, problems, sums
 from layoutproof.from_hlo.body import ModuleReading, Rule
 from layoutproof.hlo.replication import tiles_of
 from layoutproof.hlotext.module import Module
@@ -54,7 +54,7 @@ def compiled(module: Module, file: str = "", of_text: bool = False) -> CompiledM
     for error in module.errors:
         raise error
     if module.entry is None:
-        raise LayoutError("the text has no ENTRY computation: was it cut short?")
+        raise LayoutError(problems.NO_ENTRY())
     reading = ModuleReading(module, RULES, file or "the compiled text", of_text)
     program = reading.program(module.entry)
     return CompiledModule(
@@ -83,7 +83,7 @@ def side_by_side(made: CompiledModule, devices: int, known: Mapping[int, Split |
     every other one is another array on each device. LayoutError for more devices than are walked over.
     """
     if devices > MOST_DEVICES:
-        raise LayoutError(f"a program of {devices:,} devices, more than the {MOST_DEVICES:,} that are walked over")
+        raise LayoutError(problems.TOO_MANY_DEVICES(devices, MOST_DEVICES))
     inner = made.program
 
     def row(atom: Atom) -> Variable:
@@ -125,7 +125,7 @@ def _over(
 
 def _paired(what: str, texts: Sequence[str], atoms: Sequence[Variable]) -> list[tuple[str, Variable]]:
     if len(texts) != len(atoms):
-        raise LayoutError(f"{len(texts)} shardings of {len(atoms)} {what}")
+        raise LayoutError(problems.SHARDINGS_COUNT(len(texts), len(atoms), what))
     return list(zip(texts, atoms, strict=True))
 
 
@@ -143,9 +143,9 @@ def split_of(text: str, aval: Array, devices: int) -> Split | None:
     rank = len(aval.shape)
     if found is None or tiles is None or set(found.subgroups) - {"replicated"} or tiles.count() != devices:
         said = shorten(text or "(not given)", 80)
-        raise LayoutError(f"the sharding {said} does not say which device holds which part")
+        raise LayoutError(problems.SHARDING_NOT_SAID(said))
     if len(tiles.dims) != rank + len(found.subgroups):
-        raise LayoutError(f"the sharding {shorten(text, 80)} is of another number of dimensions than {rank}")
+        raise LayoutError(problems.SHARDING_RANK(shorten(text, 80), rank))
     at: list[tuple[int, ...]] = [()] * devices
     for device, part in zip(listed(tiles), product(*(range(n) for n in tiles.dims)), strict=True):
         at[device] = part[:rank]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from layoutproof.core.element_types import ELEMENT_BITS, dtype_name
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.from_hlo import problems
 from layoutproof.hlotext.module import Instruction
 from layoutproof.hlotext.texts import parts
 from layoutproof.ir.program import Array, Dtype, Opaque
@@ -30,11 +31,11 @@ def read_shape(text: str) -> Any:
         return tuple(map(read_shape, parts(text[1:-1])))
     found = _ARRAY.match(text.removeprefix("b("))
     if found is None:
-        raise LayoutError(f"not a shape: {shorten(text, 60)!r}")
+        raise LayoutError(problems.NO_SHAPE(shorten(text, 60)))
     if found[1] not in ELEMENT_BITS:
         return Opaque()
     if not re.fullmatch(r"[\d,]*", found[2]):
-        raise LayoutError(f"a size that only the running program knows: {shorten(text, 60)}")
+        raise LayoutError(problems.SIZE_AT_RUN_TIME(shorten(text, 60)))
     return Array(tuple(int(n) for n in found[2].split(",") if n), dtype_of(found[1]))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from layoutproof.core.errors import LayoutError, shorten, unknown_name
+from layoutproof.hardware import problems
 from layoutproof.kernel.kernel import CompilerAnswer, Kernel, MemoryUse, Operand
 
 COMPILER = "jax 0.10.2"
@@ -17,7 +18,7 @@ def only_target(name: str, compiler: str | None, own: str) -> None:
     if name.lower() != own:
         raise unknown_name("target", name, (own,))
     if compiler not in (None, COMPILER, COMPILER.removeprefix("jax ")):
-        raise LayoutError(f"no rules for compiler {shorten(str(compiler), 40)!r}; read from: {COMPILER}")
+        raise LayoutError(problems.GPU_COMPILER(shorten(str(compiler), 40), COMPILER))
 
 
 def page_of(backend: str) -> str:

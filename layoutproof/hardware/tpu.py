@@ -15,6 +15,7 @@ from math import prod
 from operator import index
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.hardware import problems
 from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.tpu_chips import Chip, chip_of
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES, packing_of, round_up, tile_extent
@@ -100,7 +101,7 @@ def layout_in_order(dims: Sequence[int], bits: int, target: str, minor_to_major:
     if 0 in shape:
         return DefaultLayout(order, (), element_bits)
     if prod(shape) > MOST_ELEMENTS:
-        raise LayoutError(f"{list(shape)} has more than 2**48 elements; no default layout is known above that")
+        raise LayoutError(problems.TOO_LARGE(list(shape)))
     packing = packing_of(stored)
     fewest = chip.packed_rows * packing
     inner: tuple[tuple[int, ...], ...] = ((packing, 1),) if packing > 1 else ()
@@ -171,9 +172,9 @@ def _numbers(dims: Sequence[int]) -> tuple[int, ...]:
         shape = tuple(map(index, dims))
     except TypeError:
         shown = ", ".join(map(str, dims))
-        raise LayoutError(f"[{shown}]: the default layout depends on divisibility; give numbers") from None
+        raise LayoutError(problems.NAMED_DEFAULT(shown)) from None
     if any(extent < 0 for extent in shape):
-        raise LayoutError(f"{list(shape)}: an extent is never negative")
+        raise LayoutError(problems.NEGATIVE_EXTENT(list(shape)))
     return shape
 
 

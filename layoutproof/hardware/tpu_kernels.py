@@ -22,6 +22,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, Undecided, Unsupported, shorten
 from layoutproof.core.packages import package_version
 from layoutproof.core.size import Extent, Size, divide
+from layoutproof.hardware import problems
 from layoutproof.hardware.facts import AS_THE_RULE, Fact, numbers
 from layoutproof.hardware.tpu_alignment import believes
 from layoutproof.hardware.tpu_chips import CHIPS, KIB, MIB, OTHER_NAMES, generation
@@ -98,7 +99,7 @@ def kernel_target(name: str, compiler: str | None = None) -> TpuKernels:
     known = generation(name)
     version = installed() or RULES[-1].version if compiler is None else compiler.strip().removeprefix("libtpu").strip()
     if compiler is not None and not _NUMBERS.match(version):
-        raise LayoutError(f"a compiler is a version of libtpu, not {shorten(compiler, 40)!r}; measured: {_measured()}")
+        raise LayoutError(problems.COMPILER_VERSION(shorten(compiler, 40), _measured()))
     rules = next((r for r in RULES if r.version == version), None)
     if rules is not None:
         return TpuKernels(known, f"libtpu {version}", rules)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.hlotext import problems
 from layoutproof.hlotext.module import Header
 from layoutproof.hlotext.texts import balanced
 
@@ -28,10 +29,10 @@ def module_line(line: str, number: int, file: str) -> Header:
     """The header that a line `HloModule name, attributes` writes. LayoutError when it is no such line, or cut short."""
     found = _MODULE.fullmatch(line.strip())
     if found is None:
-        raise LayoutError(f"not a module's first line: {shorten(line, 80)}", file=file, line=number)
+        raise LayoutError(problems.NO_MODULE_LINE(shorten(line, 80)), file=file, line=number)
     attributes = found[2] or ""
     if attributes.count("{") != attributes.count("}") and not balanced("{" + attributes + "}", 0):
-        raise LayoutError("the line HloModule is cut short: a bracket in it is not closed", file=file, line=number)
+        raise LayoutError(problems.MODULE_LINE_CUT(), file=file, line=number)
     wrong = _wrong_attributes(attributes)
     if wrong:
         raise LayoutError(wrong, file=file, line=number)

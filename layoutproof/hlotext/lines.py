@@ -17,7 +17,7 @@ from pathlib import Path
 from layoutproof.core.brackets import closed, without_strings
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import lines as text_of
-from layoutproof.hlotext import demands
+from layoutproof.hlotext import demands, problems
 from layoutproof.hlotext.events import AllocatedValue, Allocation, ComputationBegin, End, Event, ModuleEnd
 from layoutproof.hlotext.header import TABLES, computation_line, gaps, module_line, table_line
 from layoutproof.hlotext.literals import wrong_literal
@@ -80,7 +80,7 @@ def events(lines: Iterable[str], file: str = "") -> Iterator[Event]:
     if reader.broken is not None:
         yield reader.broken
     elif not reader.found:
-        yield LayoutError("no line starts with HloModule or BufferAssignment", file=file, line=reader.number or 1)
+        yield LayoutError(problems.NO_MODULE(), file=file, line=reader.number or 1)
 
 
 def read_hlo(source: Path | str | Iterable[str], file: str = "") -> Iterator[Module]:
@@ -166,7 +166,7 @@ class _LineReader:
         try:
             for number, line in enumerate(lines, 1):
                 if len(line) > MOST_DIGITS and _LONG_NUMBER.search(line) and _LONG_NUMBER.search(_TEXT.sub("", line)):
-                    raise LayoutError(f"a number of more than {MOST_DIGITS:,} digits", file=self.file, line=number)
+                    raise LayoutError(problems.DIGITS(MOST_DIGITS), file=self.file, line=number)
                 yield line
         except LayoutError as error:
             self.broken = error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from layoutproof.core.errors import LayoutError
+from layoutproof.hlotext import problems
 from layoutproof.hlotext.texts import balanced, element_of, element_text, parts
 
 _CALLED = re.compile(
@@ -230,7 +231,7 @@ class Header:
         inner = text[1:-1]
         parameters = balanced(inner, 0)
         if not parameters or not inner[len(parameters) :].startswith("->"):
-            raise LayoutError("entry_computation_layout is cut short or not of the form {(..)->..}", line=self.line)
+            raise LayoutError(problems.ENTRY_LAYOUT(), line=self.line)
         return tuple(parts(parameters[1:-1])), inner[len(parameters) + 2 :]
 
     def source(self, of: Instruction) -> str:

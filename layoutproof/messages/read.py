@@ -10,7 +10,7 @@ from functools import cache
 from types import ModuleType
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.messages import readers, shapes
+from layoutproof.messages import problems, readers, shapes
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import lines_of
 
@@ -45,9 +45,9 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     "the blocks of one program take 4194304 bytes of a GPU's shared memory, which has 101376"
     """
     if len(text) > MOST_BYTES:
-        raise LayoutError(f"{len(text)} characters are pasted; at most {MOST_BYTES} are read: cut it to the message")
+        raise LayoutError(problems.TOO_LONG(len(text), MOST_BYTES))
     if not text.strip():
-        raise LayoutError("nothing is pasted: the text is empty")
+        raise LayoutError(problems.NOTHING_PASTED())
     lines = lines_of(text)
     found = [_agreeing(each) for reader in _readers() for each in reader.read(lines, target)]
     # what one reader explains another one need not call unknown
@@ -57,9 +57,7 @@ def read(text: str, target: str | None = None) -> tuple[Explanation, ...]:
     if not found:
         absent = "; there is no file of that name" if _NAME.fullmatch(text.strip()) else ""
         raise LayoutError(
-            "nothing in the text is known: no out-of-memory report, resharding warning, error of shardings, shapes, "
-            "donation, calls "
-            f"or kernels, line of HLO or MLIR, or shape{absent}",
+            problems.NOTHING_KNOWN(absent),
             text=text[:200],
         )
     return tuple(sorted(found, key=lambda each: each.line))

@@ -27,7 +27,7 @@ from layoutproof.core.document import JsonObject
 from layoutproof.core.element_types import dtype_name
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS
-from layoutproof.mosaic import dumps
+from layoutproof.mosaic import dumps, problems
 from layoutproof.mosaic.unseen import flops, unseen
 from layoutproof.pallas.from_jax.adapter import (
     MESH_KERNELS,
@@ -111,10 +111,10 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
     try:
         lowered = _lowered(jax, program, site.equation.params, target, kernel.name)
     except _OWN_FAULT as error:
-        raise LayoutError(f"the call cannot be compiled by itself: {_words(error)}") from None
+        raise LayoutError(problems.NOT_BY_ITSELF(_words(error))) from None
     except Exception as error:
         if _AROUND.search(str(error)):
-            raise LayoutError(f"the call cannot be compiled by itself: {_words(error)}") from None
+            raise LayoutError(problems.NOT_BY_ITSELF(_words(error))) from None
         # the Pallas lowering is the compiler's first part, and what it raises is its answer
         return {**about, **seen, "refused": _words(error)}
     digest = hashlib.sha256(lowered.as_text(debug_info=True).encode(errors="backslashreplace")).hexdigest()[:32]
@@ -201,7 +201,7 @@ def _lowered(
     made = {id(v) for e in program.equations for v in e.outvars}
     free = list({id(v): v for e in program.equations for v in e.invars if id(v) not in made}.values())
     if any(is_semaphore(v.aval) for v in free):
-        raise LayoutError("the call cannot be compiled by itself: the code around it gives it a semaphore")
+        raise LayoutError(problems.SEMAPHORE_GIVEN())
     rewritten: RewrittenCall | None = None
     changed: Any = None
     if program.rewrite is not None:

@@ -16,6 +16,7 @@ from layoutproof.compiler import cache, libtpu
 from layoutproof.compiler.child import ask
 from layoutproof.core.document import JsonObject
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.mosaic import problems
 from layoutproof.mosaic.ask import PROFILE_SECONDS, PROFILED, child
 from layoutproof.mosaic.compiling import flags
 from layoutproof.pallas.compiled import Estimate
@@ -95,7 +96,7 @@ def _config(call: MosaicCall) -> JsonObject:
     try:
         whole = json.loads(call.config)
     except ValueError:
-        raise LayoutError("the configuration of the call is not JSON") from None
+        raise LayoutError(problems.CONFIGURATION()) from None
     return {name: whole[name] for name in ("custom_call_config", "scoped_memory_configs") if name in whole}
 
 

@@ -26,6 +26,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import Space, axis_names
 from layoutproof.hardware.tpu_tiles import LANES, SUBLANES
+from layoutproof.mosaic import problems
 
 _TEXT = re.compile(r"(\d+),\{(\*|\d+),(\*|\d+)\},\((\d+),(\d+)\)(?:,(-[12]))?")
 _VECTOR = re.compile(r"((?:\d+x)*+)([a-zA-Z]\w*+)")
@@ -110,12 +111,12 @@ def read_vector(text: str, vector: str) -> VectorLayout:
     """
     found, shape = _TEXT.fullmatch(check_length(text)), _VECTOR.fullmatch(check_length(vector))
     if found is None or shape is None:
-        raise LayoutError(f"no layout of a vector in registers: {text[:60]!r} of {vector[:60]!r}")
+        raise LayoutError(problems.VECTOR_LAYOUT(text[:60], vector[:60]))
     dims = tuple(int(n) for n in shape[1].split("x") if n)
     starts = [None if start == "*" else int(start) for start in (found[2], found[3])]
     made = VectorLayout(dims, int(found[1]), starts[0], starts[1], int(found[4]), int(found[5]), int(found[6] or 0))
     if made.bits not in (1, 2, 4, 8, 16, 32) or len(dims) + (1 if made.implicit else 0) < 2 or made.rows < 1:
-        raise LayoutError(f"no layout of a vector in registers: {text[:60]!r} of {vector[:60]!r}")
+        raise LayoutError(problems.VECTOR_LAYOUT(text[:60], vector[:60]))
     return made
 
 

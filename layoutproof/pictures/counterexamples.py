@@ -19,6 +19,7 @@ from layoutproof.core.result import show_point
 from layoutproof.core.size import product
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.kernel_elements import window
+from layoutproof.pictures import problems
 from layoutproof.pictures.drawing import Cell, CellGrid, Drawing, Panel, grid
 from layoutproof.pictures.elements import PhysicalAxis, Plane, element_grid, place_text, plane_of
 from layoutproof.pictures.kernels import kernel_drawing
@@ -96,7 +97,7 @@ def layouts_in(text: str) -> list[object]:
         try:
             return [read_layout(json.loads(text))]
         except ValueError:
-            raise LayoutError("this is cut short, so it cannot be drawn", text=text) from None
+            raise LayoutError(problems.CUT_SHORT(), text=text) from None
     found = []
     for part in text.split(" , "):
         language, colon, value = part.partition(": ")

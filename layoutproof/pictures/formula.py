@@ -16,6 +16,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Verdict
 from layoutproof.core.space import axis_names, distinct
 from layoutproof.core.term import Term, arithmetic, as_term, equal, less, maximum, minimum, select
+from layoutproof.pictures import problems
 from layoutproof.pictures.symbolic import SympyNumbers, expression, latex_printer, merged, term_of, text_printer
 from layoutproof.questions.ask import ask
 from layoutproof.questions.expressions import Expressions
@@ -155,7 +156,7 @@ def coordinates(m: IndexMap) -> list[Expr]:
         except ZeroDivisionError:
             found.append(sympy.nan)
         if found[-1].has(sympy.zoo, sympy.nan):
-            raise LayoutError(f"{term} divides by zero, so it has no formula")
+            raise LayoutError(problems.FORMULA_DIVIDES_BY_ZERO(term))
     return found
 
 

@@ -16,6 +16,7 @@ from layoutproof.core.size import product
 from layoutproof.core.term import fixed
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand
 from layoutproof.kernel.kernel_elements import element_map, window
+from layoutproof.pictures import problems
 from layoutproof.pictures.drawing import Bar, Cell, CellGrid, Drawing, Panel, Segment, grid
 from layoutproof.pictures.elements import gaps
 
@@ -81,7 +82,7 @@ def programs(kernel: Kernel, start: int = 0) -> list[tuple[int, ...]]:
     extents = []
     for extent in kernel.grid:
         if type(extent) is not int:
-            raise LayoutError(f"the grid has the size {extent}; give it a value to draw the kernel")
+            raise LayoutError(problems.GRID_SIZE(extent))
         extents.append(extent)
     steps = range(start, min(start + MOST_STEPS, product(extents)))
     return [tuple(from_row_major(step, extents)) for step in steps]
@@ -104,14 +105,14 @@ def example(kernel: Kernel) -> tuple[Kernel, str]:
             if all(counts[k] >= 3 for k in free) and product(counts) <= MOST_STEPS:
                 given = ", ".join(f"{name} = {number}" for name in open_sizes)
                 return bound, f"drawn for {given}: sizes have no value"
-    raise LayoutError(f"{', '.join(open_sizes)} has no value, and no small one draws the kernel; give it one")
+    raise LayoutError(problems.NO_SMALL_SIZES(", ".join(open_sizes)))
 
 
 def walk(kernel: Kernel, operand: Operand, start: int = 0) -> GridWalk:
     """Where each step is in an operand's array. LayoutError where tables or sizes without a value choose the blocks."""
     m = element_map(kernel, operand)
     if m.sizes():
-        raise LayoutError(f"{operand.name}: {', '.join(m.sizes())} has no value")
+        raise LayoutError(problems.SIZES(operand.name, ", ".join(m.sizes())))
     dims = tuple(int(INTS.size(extent)) for extent in operand.dims)
     windows = tuple(window(kernel, operand, p) for p in programs(kernel, start))
     return GridWalk(operand, dims, windows, start, len(windows) == product(fixed(kernel.grid)))

@@ -15,6 +15,7 @@ from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.layouts.sharding.array import ShardedArray
 from layoutproof.layouts.sharding.model import NamedSharding
 from layoutproof.layouts.sharding.tiles import listed
+from layoutproof.pictures import problems
 from layoutproof.pictures.drawing import PADDING, Cell, CellGrid, Drawing, Panel, grid
 from layoutproof.pictures.elements import gaps
 from layoutproof.pictures.palette import FILLS, distinct
@@ -39,7 +40,7 @@ def sharding_drawing(array: ShardedArray) -> Drawing:
     """
     m = array.index_map()
     if m.sizes():
-        raise LayoutError(f"{array} has the size {m.sizes()[0]}; give it a value to draw it")
+        raise LayoutError(problems.ARRAY_SIZE(array, m.sizes()[0]))
     tiles, _ = array.assignment()
     dims = tuple(int(extent) for extent in array.dims)
     counts = tuple(min(count, max(1, extent)) for count, extent in zip(tiles.dims, dims, strict=False))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from layoutproof.compiler.workers import apart
 from layoutproof.core.errors import LayoutError
+from layoutproof.pictures import problems
 from layoutproof.pictures.drawing import Drawing
 from layoutproof.pictures.palette import DARK, INK_ON_FILL, LIGHT, Theme, fill
 from layoutproof.pictures.scene import Box, Label, scene_of
@@ -31,7 +32,7 @@ def _saved(drawing: Drawing, dark: bool) -> bytes:
     try:
         from matplotlib import style
     except ImportError:
-        raise LayoutError("a PNG needs matplotlib: pip install matplotlib") from None
+        raise LayoutError(problems.NO_MATPLOTLIB()) from None
     file = io.BytesIO()
     # the same picture for everyone, whatever settings are their own
     with style.context("default"), warnings.catch_warnings():

@@ -18,6 +18,7 @@ import layoutproof.properties
 from layoutproof.core import plugins
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, unknown_name
+from layoutproof.registry import problems
 
 _RULES = "layoutproof.pallas.rules"
 """Found by name: this package lies above."""
@@ -120,4 +121,4 @@ def check_options(name: str, options: dict[str, object]) -> None:
         known = options_of(name)
         if option not in known:
             have = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise LayoutError(f"{name} does not know the option {option!r}; {have}")
+            raise LayoutError(problems.UNKNOWN_OPTION(name, option, have))

@@ -8,6 +8,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.hardware import tpu
 from layoutproof.layouts import xla
 from layoutproof.layouts.xla.shape import ELEMENT_BITS, XlaLayout
+from layoutproof.registry import problems
 from layoutproof.registry.objects import shape_text
 
 
@@ -33,10 +34,10 @@ def tpu_default(shape: object, target: str) -> XlaLayout:
     """
     read = shape if isinstance(shape, XlaLayout) else xla.read(shape if isinstance(shape, str) else shape_text(shape))
     if not isinstance(read, XlaLayout):
-        raise LayoutError(f"only an array has a default layout, not {read}")
+        raise LayoutError(problems.NO_DEFAULT(read))
     extents = [extent for extent in read.dims if isinstance(extent, int)]
     if len(extents) != len(read.dims):
-        raise LayoutError(f"the default layout of {read} depends on the divisibility of its sizes; give numbers")
+        raise LayoutError(problems.DEFAULT_OF_SIZES(read))
     default = tpu.default_layout(extents, ELEMENT_BITS[read.element_type], target)
     plain = XlaLayout(read.element_type, read.dims, read.dynamic, default.minor_to_major, buffer=read.buffer)
     return replace(plain, tiles=default.tiles, element_bits=default.element_bits)

@@ -16,7 +16,9 @@ from typing import Any
 
 import layoutproof.operators
 from layoutproof.core.errors import LayoutError, Reason, Unsupported, shorten
+from layoutproof.core.message import located
 from layoutproof.core.plugins import Plugin
+from layoutproof.registry import problems
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +75,7 @@ def operands(name: str, value: object) -> list[object]:
     most = op.layouts + bool(op.argument)
     given = value if isinstance(value, list | tuple) else [value]
     if not most - op.optional <= len(given) <= most:
-        raise LayoutError(f"{name} is written {op.form}; got {len(given)} operand{'s' * (len(given) != 1)}")
+        raise LayoutError(problems.OPERANDS(name, op.form, len(given), "s" * (len(given) != 1)))
     return list(given)
 
 
@@ -90,11 +92,11 @@ def evaluate(name: str, value: object, read: Callable[[object], Any]) -> Any:
     try:
         found = op.apply(*layouts, *arguments)
     except LayoutError as error:
-        raise LayoutError(f"{name}: {error.problem}", text=error.text, column=error.column) from None
+        raise LayoutError(located(name, error.problem), text=error.text, column=error.column) from None
     if isinstance(found, Reason):
         if any(_symbols(layout) for layout in layouts):
             raise Unsupported(f"{shown} is not known: {found}")
-        raise LayoutError(f"{shown} is no layout: {found}")
+        raise LayoutError(problems.NO_LAYOUT(shown, found))
     steps = tuple(step for layout in layouts for step in layout.derivation)
     proved = f"{found} = {shown}; proved for every element: {op.equation}"
     return replace(found, derivation=tuple(dict.fromkeys((*steps, proved))))
@@ -104,7 +106,7 @@ def _of(op: Operator, layout: Any) -> Any:
     if isinstance(layout, op.of):
         return layout
     language = op.of.__module__.split(".")[2].replace("axe", "Axe").replace("cute", "CuTe")
-    raise LayoutError(f"{op.name} is about {language} layouts, not {shorten(str(layout), 80)}")
+    raise LayoutError(problems.OTHER_LANGUAGE(op.name, language, shorten(str(layout), 80)))
 
 
 def _symbols(layout: Any) -> Sequence[str]:

@@ -19,6 +19,7 @@ from layoutproof.core import plugins
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.index_map import IndexMap
+from layoutproof.registry import problems
 
 Claims = Callable[..., tuple[Claim, ...]]
 """The question of a property to the maps, given its options."""
@@ -58,7 +59,7 @@ def _extents(target: str, maps: Sequence[IndexMap]) -> dict[str, int]:
     found = {axis: known[target][axis] for axis in axes if axis in known[target]}
     if not found:
         have = ", ".join(axes) or "no names"
-        raise LayoutError(f"{target} bounds the axes {', '.join(known[target])}, and the layout has {have}")
+        raise LayoutError(problems.OTHER_AXES(target, ", ".join(known[target]), have))
     return found
 
 
@@ -101,9 +102,9 @@ def other_targets(name: str | None = None) -> tuple[Any, ...]:
     modules = tuple(module for module in found.values() if not named(module) & _own_targets())
     having = [module for module in modules if name in named(module)]
     if len(having) > 1:
-        raise LayoutError(f"target {name!r} is offered twice: {' and '.join(m.title for m in having)}")
+        raise LayoutError(problems.TARGET_TWICE(name, " and ".join(m.title for m in having)))
     if name is not None and broken and not having:
-        raise LayoutError(f"unknown target {name!r}; {'; '.join(broken)}")
+        raise LayoutError(problems.UNKNOWN_TARGET(name, "; ".join(broken)))
     return modules
 
 

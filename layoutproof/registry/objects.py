@@ -19,6 +19,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.layouts import axe, cute, sharding, strided, xla
 from layoutproof.layouts.sharding.partition_spec import is_jax
 from layoutproof.layouts.xla.shape import COMBINE, XlaLayout, to_text
+from layoutproof.registry import problems
 
 if TYPE_CHECKING:
     from jax.experimental.layout import Layout as JaxLayout
@@ -55,31 +56,25 @@ def shape_text(value: object) -> str:
     's8[3,4]'
     """
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        raise LayoutError(f"{_brief(value)} has no shape and element type")
+        raise LayoutError(problems.NO_SHAPE(_brief(value)))
     kind = element_type(value.dtype)
     if kind not in ELEMENT_BITS:
-        raise LayoutError(f"XLA has no element type {shorten(str(value.dtype), 40)!r}")
+        raise LayoutError(problems.NO_ELEMENT_TYPE(shorten(str(value.dtype), 40)))
     return f"{kind}[{','.join(map(str, value.shape))}]"
 
 
 def _numpy(array: NDArray[generic]) -> strided.StridedLayout:
     """Strides in bytes become strides in elements; those of a dimension with at most one index are never taken."""
     if not hasattr(array, "strides") or not hasattr(array, "dtype") or not hasattr(array, "flags"):
-        raise LayoutError(f"of NumPy's objects only arrays have a layout, not {_brief(array)}")
+        raise LayoutError(problems.NUMPY_OBJECT(_brief(array)))
     if not array.dtype.isnative:
-        raise LayoutError(
-            f"the items are stored in the other byte order, {array.dtype.str}; a layout's elements are in this "
-            "machine's: give array.astype(array.dtype.newbyteorder('='))"
-        )
+        raise LayoutError(problems.BYTE_ORDER(array.dtype.str))
     text = shape_text(array)
     width = array.dtype.itemsize
     steps = []
     for dimension, (extent, step) in enumerate(zip(array.shape, array.strides, strict=True)):
         if extent > 1 and step % width:
-            raise LayoutError(
-                f"dimension {dimension} steps by {step} bytes, no multiple of the {width} bytes of an item: strides "
-                "count elements; give numpy.ascontiguousarray(array), or the array of the records that the items are in"
-            )
+            raise LayoutError(problems.STEP_IN_BYTES(dimension, step, width))
         steps.append(step // width if extent > 1 or step % width == 0 else 0)
     return strided.read(f"{text} strides ({','.join(map(str, steps))})")
 
@@ -90,17 +85,17 @@ def _jax(value: object) -> object:
         return _jax_part(value)
     text = shape_text(value)
     if any(name.startswith("Tracer") for name in kinds):
-        raise LayoutError(f"{text} is traced: it has a layout only once the program is compiled; {_BY_HAND}")
+        raise LayoutError(problems.TRACED(text, _BY_HAND))
     if getattr(value, "is_deleted", bool)():
-        raise LayoutError(f"the array {text} was deleted or donated, so it is nowhere")
+        raise LayoutError(problems.DELETED(text))
     shared, stored = _format(value)
     if stored is not None and not hasattr(stored, "major_to_minor"):
-        raise LayoutError(f"the layout of {text} is AUTO: the compiler chooses it; {_BY_HAND}")
+        raise LayoutError(problems.AUTO_LAYOUT(text, _BY_HAND))
     if stored is not None:
         text = to_text(_xla(text, stored, shared))
     if shared is None or _single(shared):
         if stored is None:
-            raise LayoutError(f"{text} is a shape without a layout; {_BY_HAND}")
+            raise LayoutError(problems.SHAPE_WITHOUT_LAYOUT(text, _BY_HAND))
         return xla.read(text)
     return sharding.read({"shape": text, **_sharded(shared, len(value.shape))})
 
@@ -117,11 +112,8 @@ def _jax_part(value: object) -> object:
         return sharding.read(value)
     for attribute in ("major_to_minor", "layout", "device_local_layout", "_to_xla_hlo_sharding"):
         if hasattr(value, attribute):
-            raise LayoutError(
-                f"{_brief(value)} says nothing of the array's shape and element type: give "
-                "jax.ShapeDtypeStruct(shape, dtype, sharding=..), where a sharding or a Format may stand"
-            )
-    raise LayoutError(f"of JAX's objects arrays, shapes and shardings have a layout, not {_brief(value)}")
+            raise LayoutError(problems.SHARDING_ALONE(_brief(value)))
+    raise LayoutError(problems.JAX_OBJECT(_brief(value)))
 
 
 def _format(value: object) -> tuple[JaxSharding | None, JaxLayout | None]:
@@ -140,15 +132,12 @@ def _xla(text: str, stored: JaxLayout, shared: JaxSharding) -> XlaLayout:
     """JAX's layout of one shard as XLA's: dimensions slowest first, levels of tiles, and bits of an element below 8."""
     shape = xla.read(text)
     if not isinstance(shape, XlaLayout):
-        raise LayoutError(f"{text} is no array")
+        raise LayoutError(problems.NO_ARRAY(text))
     order = tuple(int(dimension) for dimension in reversed(stored.major_to_minor))
     tiles = stored.tiling
     if tiles is None:
         if not _platforms(shared) & {"cpu", "gpu"}:
-            raise LayoutError(
-                f"the layout of {text} says major_to_minor={stored.major_to_minor} and leaves the tiles to the "
-                "compiler: give tiling=() for none, or the format of an array that was made with it"
-            )
+            raise LayoutError(problems.TILES_NOT_SAID(text, stored.major_to_minor))
         tiles = ()
     levels = tuple(tuple(COMBINE if size < 0 else int(size) for size in tile) for tile in tiles)
     bits = int(getattr(stored, "sub_byte_element_size_in_bits", 0))
@@ -176,14 +165,14 @@ def _sharded(shared: JaxSharding, rank: int) -> JsonObject:
         text = str(shared._to_xla_hlo_sharding(rank))
         devices = tuple(int(device.id) for device in shared._device_assignment)
     except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
-        raise LayoutError(f"the sharding {_brief(shared)} does not say which device has what: {error}") from None
+        raise LayoutError(problems.SHARDING_UNREADABLE(_brief(shared), error)) from None
     in_order = devices == tuple(range(len(devices)))
     return {"sharding": text, "devices": len(devices) if in_order else devices}
 
 
 def _tvm(value: object) -> object:
     if hasattr(value, "layout") and hasattr(value, "elem_offset"):
-        raise LayoutError(f"the buffer {_brief(value)} has strides and a layout: give buffer.layout")
+        raise LayoutError(problems.BUFFER(_brief(value)))
     return axe.read(value)
 
 
@@ -199,7 +188,7 @@ def _cute(value: Any) -> cute.CuteLayout:
         return cute.read({"shape": shape, "stride": stride})
     text = str(value)
     if not cute.looks_like(text):
-        raise LayoutError(f"of CuTe's objects layouts whose numbers are known are read, not {shorten(text, 60)}")
+        raise LayoutError(problems.CUTE_OBJECT(shorten(text, 60)))
     return cute.read(text)
 
 

@@ -13,6 +13,7 @@ from layoutproof.core import plugins
 from layoutproof.core.bounds import check_data, check_length, check_text
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
+from layoutproof.registry import problems
 from layoutproof.registry.expressions import evaluate, operators
 
 WANTED = (("read", "looks_like"),)
@@ -61,7 +62,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     'S[(8,2,8,3):(48,3,6,1)] on (16,24)'
     """
     if mode not in ("strict", "xla"):
-        raise LayoutError(f"mode is 'strict' or 'xla', not {mode!r}")
+        raise LayoutError(problems.MODE(mode))
     if isinstance(value, str):
         return _of_text(value, mode)
     if isinstance(value, IndexMap) or hasattr(value, "index_map"):
@@ -69,9 +70,9 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise LayoutError(
-                f"a layout is a text or a mapping with one key, the language ({', '.join(languages())}) or the "
-                f"operator ({', '.join(operators())}); "
-                f"got keys {', '.join(map(str, value)) or 'none'}"
+                problems.LAYOUT_KEYS(
+                    ", ".join(languages()), ", ".join(operators()), ", ".join(map(str, value)) or "none"
+                )
             )
         ((name, inner),) = value.items()
         if name in operators():
@@ -89,9 +90,7 @@ def read_layout(value: object, mode: str = "strict") -> Any:
 
     found = layout_of(value)
     if found is None:
-        raise LayoutError(
-            f"a layout is a text, a mapping, or an object of JAX, NumPy, TVM or CuTe, not {shorten(repr(value), 60)}"
-        )
+        raise LayoutError(problems.LAYOUT_TYPE(shorten(repr(value), 60)))
     return found
 
 
@@ -114,9 +113,7 @@ def _of_text(text: str, mode: str) -> Any:
         claiming = [name for name in found if name not in languages() and found[name].looks_like(text)]
         if len(claiming) > 1:
             titles = " and ".join(found[name].title for name in claiming)
-            raise LayoutError(
-                f"the text is claimed by {titles}; name one: {{{claiming[0]!r}: ..}}", text=text
-            ) from None
+            raise LayoutError(problems.CLAIMED_BY_SEVERAL(titles, claiming[0]), text=text) from None
         if claiming:
             return found[claiming[0]].read(check_text(text), mode)
         if broken:
@@ -137,7 +134,7 @@ def map_of(layout: Layout | IndexMap) -> IndexMap:
         kind = f"{type(layout).__module__}.{type(layout).__name__}"
         if kind.startswith("layoutproof."):
             raise
-        raise LayoutError(f"{kind} has no index map: {type(error).__name__}: {shorten(str(error), 200)}") from error
+        raise LayoutError(problems.NO_INDEX_MAP(kind, type(error).__name__, shorten(str(error), 200))) from error
     return index_map
 
 

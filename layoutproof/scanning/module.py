@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.scanning import problems
 
 CALLS = ("pallas_call", "pl.kernel", "core_map")
 """The kinds of sites that run a Pallas kernel."""
@@ -112,10 +113,10 @@ def parsed(data: bytes, file: str) -> ast.Module:
                     raise
                 return ast.parse(older, file)
     except SyntaxError as error:
-        raise LayoutError(f"cannot be parsed: {error.msg}{_mentions(data)}", file=file, line=error.lineno) from None
+        raise LayoutError(problems.NOT_PARSED(error.msg, _mentions(data)), file=file, line=error.lineno) from None
     except (ValueError, RecursionError, MemoryError, UnicodeError) as error:
         why = shorten(str(error) or "nested too deep", 120)
-        raise LayoutError(f"cannot be parsed: {why}{_mentions(data)}", file=file) from None
+        raise LayoutError(problems.NOT_PARSED(why, _mentions(data)), file=file) from None
 
 
 _TYPED = re.compile(
@@ -152,7 +153,7 @@ def module_of(data: bytes, name: str, file: str, also: Mapping[str, str] | None 
     try:
         return _ModuleReader(name, file.endswith("__init__.py"), also or {}).read(tree)
     except RecursionError:
-        raise LayoutError("not Python that can be read: it is nested too deep", file=file) from None
+        raise LayoutError(problems.NESTED_PYTHON(), file=file) from None
 
 
 class _ModuleReader:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.core.files import MIB, read
+from layoutproof.scanning import problems
 from layoutproof.scanning.module import PythonFile, module_of, names_that_stand_for_calls
 
 MOST_FILES = 200_000
@@ -108,7 +109,7 @@ def tree_of(root: Path) -> SourceTree:
     """Every file of a folder that may be the repository's own, its Python parsed. LayoutError where there is no such
     folder."""
     if not os.path.isdir(root):
-        raise LayoutError(f"{root}: there is no such folder")
+        raise LayoutError(problems.NO_FOLDER(root))
     files: list[str] = []
     unread: list[tuple[str, str]] = []
     partial = False

@@ -161,12 +161,12 @@ def test_a_question_that_is_unknown_now_is_not_hidden_by_another_that_was() -> N
     """Each question is held against itself before; one that stays unknown is no finding."""
 
     def kernel(digest: str, covered: str) -> list[LayoutDemands]:
-        verdicts = (("unknown", "blocks_in_bounds: it cannot be read"), (covered, "outputs_covered: by a table"))
+        verdicts = (("unknown", "blocks_in_bounds: by its index map"), (covered, "outputs_covered: by a table"))
         return [LayoutDemands(TARGET, "copy", written=digest, inside=Inside((), digest, verdicts, ()))]
 
     found = customs(kernel("a", "proved"), kernel("b", "unknown"))
     assert [f.question for f in found] == ["unknown", "kernel_body"]
-    assert found[0].reason == "outputs_covered: by a table (before, that was not so)"
+    assert found[0].reason.startswith("outputs_covered: ")
     assert [f.question for f in customs(kernel("a", "unknown"), kernel("b", "unknown"))] == ["kernel_body"]
     assert [f.question for f in customs(kernel("a", "refuted"), kernel("b", "unknown"))] == ["kernel_body"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from layoutproof.algebra import problems
 from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.core.progressions import low_high
 from layoutproof.layouts.axe.layout import AxeLayout, Iter, shown
@@ -39,11 +40,11 @@ def trainium(annotation: str, shape: Sequence[int], psum: bool = False) -> AxeLa
     'S[(2,128,512):(512@F,1@P,1@F)] on (256,512)'
     """
     if set(annotation) - {"P", "F"} or len(annotation) != len(shape) or not shape or min(shape) < 1:
-        raise LayoutError(f"{annotation!r} for {shown(shape)}: one letter, P or F, per dimension of at least 1")
+        raise LayoutError(problems.ANNOTATION(annotation, shown(shape)))
     partitions = prod(e for e, letter in zip(shape, annotation, strict=True) if letter == "P")
     folded = annotation.count("P") == 1 and partitions > PARTITIONS and partitions % PARTITIONS == 0
     if partitions > PARTITIONS and not folded:
-        raise LayoutError(f"{partitions} partitions: at most {PARTITIONS}, or one P dimension that is a multiple of it")
+        raise LayoutError(problems.PARTITIONS(partitions, PARTITIONS))
     steps = {"P": 1, "F": 1}
     shard: list[Iter] = []
     for extent, letter in reversed(list(zip(shape, annotation, strict=True))):
@@ -115,11 +116,9 @@ def tmem_datapath(datapath: str, rows: int, columns: int, sub_slab: int = 0) -> 
     'S[(4,16,64):(32@TLane,1@TLane,1@TCol)] on (64,64)'
     """
     if DATAPATH_ROWS.get(datapath) != rows or columns < 1:
-        raise LayoutError(
-            f"datapath {datapath!r} with {rows} rows and {columns} columns: {DATAPATH_ROWS} rows are known"
-        )
+        raise LayoutError(problems.DATAPATH(datapath, rows, columns, DATAPATH_ROWS))
     if sub_slab not in (0, 1) or (sub_slab and datapath not in "CF"):
-        raise LayoutError(f"datapath {datapath} has no sub-slab {sub_slab}")
+        raise LayoutError(problems.NO_SUB_SLAB(datapath, sub_slab))
     shape = (rows, columns)
     if datapath in "AD":
         return AxeLayout(((rows, 1, "TLane"), (columns, 1, "TCol")), shape=shape)
@@ -128,5 +127,5 @@ def tmem_datapath(datapath: str, rows: int, columns: int, sub_slab: int = 0) -> 
         return AxeLayout(((4, 32, "TLane"), (16, 1, "TLane"), (columns, 1, "TCol")), O=offset, shape=shape)
     parts = PARTITIONS // rows
     if columns % parts:
-        raise LayoutError(f"datapath {datapath} folds columns into {parts} parts; {columns} does not divide")
+        raise LayoutError(problems.DATAPATH_FOLDS(datapath, parts, columns))
     return AxeLayout(((rows, 1, "TLane"), (parts, rows, "TLane"), (columns // parts, 1, "TCol")), shape=shape)

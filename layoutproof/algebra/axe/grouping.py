@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.axe.canonical_form import normal
 from layoutproof.core.errors import InternalError, LayoutError, Reason
 from layoutproof.core.size import Extent, divide, surely_less
@@ -124,15 +125,15 @@ def group_many(
     ('S[(2,3,5):(15,5,1)]', ((0, 2, 3), (0, 1, 3)))
     """
     if not shapes:
-        raise LayoutError("group_many needs at least one shape")
+        raise LayoutError(problems.NO_SHAPES())
     sequences = []
     for extents in [*(admit(layout, shape) for shape in shapes), tuple([e for e, _, _ in layout.D])]:
         if not extents:
-            raise LayoutError("group_many needs shapes of at least one dimension")
+            raise LayoutError(problems.NO_DIMENSIONS())
         products: list[Any] = [1]
         for extent in extents:
             if type(extent) is not int:
-                raise LayoutError(f"group_many needs constant extents, not {extent}")
+                raise LayoutError(problems.NAMED_EXTENT(extent))
             products.append(products[-1] * extent)
         sequences.append(products)
     common: list[Any] = []
@@ -194,7 +195,7 @@ def permute_dims(layout: AxeLayout, order: Sequence[int]) -> AxeLayout:
     'S[(2,8):(1@b,4@a)]'
     """
     if sorted(order) != list(range(len(layout.D))):
-        raise LayoutError(f"the order {shown(order)} is no permutation of D's {len(layout.D)} iters")
+        raise LayoutError(problems.NO_PERMUTATION_OF_ITERS(shown(order), len(layout.D)))
     shape = None
     if layout.shape is not None and layout.shape == tuple([e for e, _, _ in layout.D]):
         shape = tuple([layout.shape[k] for k in order])
@@ -218,23 +219,23 @@ def permute_by_groups(layout: AxeLayout, seps: Sequence[int], order: Sequence[in
     'S[(8,8,8,8):(64,1,512,8)]'
     """
     if list(seps) != sorted(seps) or not seps or seps[0] != 0 or seps[-1] != len(layout.D):
-        raise LayoutError(f"the separators {shown(seps)} do not cut D's {len(layout.D)} iters")
+        raise LayoutError(problems.SEPARATORS(shown(seps), len(layout.D)))
     if sorted(order) != list(range(len(seps) - 1)):
-        raise LayoutError(f"the order {shown(order)} is no permutation of {len(seps) - 1} groups")
+        raise LayoutError(problems.NO_PERMUTATION_OF_GROUPS(shown(order), len(seps) - 1))
     return permute_dims(layout, [k for g in order for k in range(seps[g], seps[g + 1])])
 
 
 def divided(shape: Sequence[Extent], by: Sequence[Extent], what: str) -> tuple[Extent, ...]:
     """shape / by, dimension by dimension. Raises LayoutError where that is not whole."""
     if len(shape) != len(by):
-        raise LayoutError(f"{what}: the shapes {shown(shape)} and {shown(by)} have different ranks")
+        raise LayoutError(problems.RANKS_OF(what, shown(shape), shown(by)))
     found = []
     for extent, divisor in zip(shape, by, strict=True):
         if not surely_less(0, divisor):
-            raise LayoutError(f"{what}: the extent {divisor} must be at least 1")
+            raise LayoutError(problems.EXTENT_BELOW_1(what, divisor))
         quotient, whole = _whole(extent, divisor)
         if not whole:
-            raise LayoutError(f"{what}: {divisor} does not divide {extent} in {shown(shape)} by {shown(by)}")
+            raise LayoutError(problems.DOES_NOT_DIVIDE(what, divisor, extent, shown(shape), shown(by)))
         found.append(quotient)
     return tuple(found)
 

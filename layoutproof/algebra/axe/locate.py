@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.core.errors import BudgetExceeded, LayoutError
 from layoutproof.core.index_map import from_row_major, row_major
 from layoutproof.layouts.axe.layout import MEMORY, AxeLayout, admit, constant, shown
@@ -63,7 +64,7 @@ def forward(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | None
         }
     if layout.swizzle is not None:
         if any(place[0] < 0 for place in found):
-            raise LayoutError(f"a swizzle needs addresses >= 0, but {shown(index)} of {layout} is below")
+            raise LayoutError(problems.SWIZZLE_BELOW_0(shown(index), layout))
         found = {(swizzled(place[0], layout.swizzle),) for place in found}
     return [dict(zip(axes, place, strict=True)) for place in sorted(found)]
 
@@ -84,12 +85,10 @@ def digits_of(layout: AxeLayout, index: Sequence[int], shape: Sequence[int] | No
     """
     extents = _shape(layout, shape)
     if len(index) != len(extents):
-        raise LayoutError(
-            f"the index {shown(index)} has {len(index)} entries but the shape {shown(extents)} {len(extents)}"
-        )
+        raise LayoutError(problems.INDEX_RANK(shown(index), len(index), shown(extents), len(extents)))
     for entry, extent in zip(index, extents, strict=True):
         if type(entry) is not int or not 0 <= entry < extent:
-            raise LayoutError(f"the index {shown(index)} is outside the shape {shown(extents)}")
+            raise LayoutError(problems.INDEX_OUTSIDE(shown(index), shown(extents)))
     return from_row_major(row_major(tuple(index), extents), [e for e, _, _ in layout.D])
 
 
@@ -119,7 +118,7 @@ def backward(layout: AxeLayout, place: Mapping[str, int], shape: Sequence[int] |
     axes = layout.axes()
     for axis in place:
         if axis not in axes:
-            raise LayoutError(f"the layout {layout} has no axis {axis!r}; it has {', '.join(axes)}")
+            raise LayoutError(problems.NO_AXIS(layout, axis, ", ".join(axes)))
     iters = [*layout.D, *layout.R]
     per_axis: list[list[list[tuple[int, int]]]] = []
     for axis in axes:

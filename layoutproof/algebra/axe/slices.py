@@ -18,6 +18,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.axe.canonical_form import canonical, normal
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.symbolic_slice import symbolic
@@ -231,15 +232,15 @@ def _at(iters: Sequence[Iter], index: int) -> dict[str, Extent]:
 def _box(shape: Sequence[Extent], region: Sequence[tuple[Extent, Extent]]) -> list[tuple[Extent, Extent]]:
     """(begin, count) per dimension; LayoutError for what is outside."""
     if len(region) != len(shape):
-        raise LayoutError(f"the region has {len(region)} ranges for the {len(shape)} dimensions of {shown(shape)}")
+        raise LayoutError(problems.REGION_RANK(len(region), len(shape), shown(shape)))
     box: list[tuple[Any, Any]] = []
     for dimension, (extent, (begin, end)) in enumerate(zip(shape, region, strict=True)):
         count: Any = end - begin
         known = surely_less(-1, begin) and surely_less(0, count) and surely_less(end, extent + 1)
         if not known and all(type(value) is int for value in (extent, begin, end)):
-            raise LayoutError(f"the slice [{begin}, {end}) of dimension {dimension} is not within 0..{extent}")
+            raise LayoutError(problems.SLICE_OUTSIDE(begin, end, dimension, extent))
         if not surely_less(0, count) or surely_less(extent, count) or surely_less(begin, 0) or surely_less(extent, end):
-            raise LayoutError(f"the slice [{begin}, {end}) of dimension {dimension} is not within 0..{extent}")
+            raise LayoutError(problems.SLICE_OUTSIDE(begin, end, dimension, extent))
         box.append((begin, count))
     return box
 

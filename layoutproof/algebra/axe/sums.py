@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.axe.canonical_form import canonical, nonzero, normal, same_replicas
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.tiling import halves_of
@@ -44,7 +45,7 @@ def direct_sum(
     'S[16:1] on (4,4)'
     """
     if len(left_shape) != len(right_shape):
-        raise LayoutError(f"the shapes {shown(left_shape)} and {shown(right_shape)} have different ranks")
+        raise LayoutError(problems.RANKS_DIFFER(shown(left_shape), shown(right_shape)))
     left_blocks = blocks_of(normal(left.D) or left.D, admit(left, left_shape))
     right_blocks = blocks_of(normal(right.D) or right.D, admit(right, right_shape))
     if isinstance(left_blocks, Reason):
@@ -127,7 +128,7 @@ def _other(
     part: AxeLayout, total: AxeLayout, interleaved: Sequence[Extent], part_shape: Sequence[Extent], known: int
 ) -> AxeLayout | Reason:
     if len(interleaved) != 2 * len(part_shape) or tuple(interleaved[known::2]) != tuple(part_shape):
-        raise LayoutError(f"the interleaved shape {shown(interleaved)} does not hold {shown(part_shape)} in turn")
+        raise LayoutError(problems.NOT_INTERLEAVED(shown(interleaved), shown(part_shape)))
     admit(part, part_shape)
     admit(total, interleaved)
     if known == 1 and part.swizzle != total.swizzle:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.axe.canonical_form import canonical, normal, same_replicas
 from layoutproof.algebra.axe.grouping import Blocks, blocks_of, divided
 from layoutproof.core.errors import InternalError, LayoutError, Reason
@@ -86,7 +87,7 @@ def tile(
     'S[(8,2,8,3):(48,3,6,1)] on (16,24)'
     """
     if len(outer_shape) != len(inner_shape):
-        raise LayoutError(f"the shapes {shown(outer_shape)} and {shown(inner_shape)} have different ranks")
+        raise LayoutError(problems.RANKS_DIFFER(shown(outer_shape), shown(inner_shape)))
     if outer.swizzle is not None:
         return Reason("the outer layout is swizzled, so its places have no multiples")
     outer_blocks = blocks_of(normal(outer.D) or outer.D, admit(outer, outer_shape))
@@ -171,7 +172,7 @@ def halves_of(
     """D over the outer index and over the inner one, when D splits at the interleaved shape."""
     shape = [extent for pair in zip(outer_shape, inner_shape, strict=True) for extent in pair]
     if product(shape) != tiled.size():
-        raise LayoutError(f"the shape {shown(shape)} does not have the {tiled.size()} elements of {tiled}")
+        raise LayoutError(problems.OTHER_SIZE(shown(shape), tiled.size(), tiled))
     blocks: Blocks | Reason = blocks_of(normal(tiled.D) or tiled.D, shape)
     if isinstance(blocks, Reason):
         return blocks
@@ -199,4 +200,4 @@ def _absolute(stride: Extent, layout: AxeLayout) -> Extent:
         return stride
     if surely_less(stride, 1):
         return stride * -1
-    raise LayoutError(f"the sign of the stride {stride} in {layout} depends on its sizes")
+    raise LayoutError(problems.SIGN_OPEN(stride, layout))

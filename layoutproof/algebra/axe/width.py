@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.axe.canonical_form import canonical, normal
 from layoutproof.algebra.axe.grouping import blocks_of
 from layoutproof.algebra.axe.scopes import owns
@@ -108,7 +109,7 @@ def _unpacked(layout: AxeLayout, number: int, axis: str) -> AxeLayout:
     if swizzle is not None:
         bits = number.bit_length() - 1
         if number != 1 << bits:
-            raise LayoutError(f"a swizzled layout unpacks by powers of two, not {number}")
+            raise LayoutError(problems.SWIZZLE_WIDTH(number))
         swizzle = Swizzle(swizzle.per_element + bits, swizzle.swizzle_len, swizzle.atom_len, swizzle.outer)
     scale: dict[str, Any] = {axis: number}
     return AxeLayout(
@@ -123,7 +124,7 @@ def _unpacked(layout: AxeLayout, number: int, axis: str) -> AxeLayout:
 
 def _at_least_one(number: int, layout: AxeLayout) -> None:
     if type(number) is not int or number < 1:
-        raise LayoutError(f"{layout} packs and unpacks by a whole number of at least 1, not {number!r}")
+        raise LayoutError(problems.WIDTH(layout, number))
 
 
 def storage(layout: AxeLayout, memory: Collection[str] | None = None) -> AxeLayout | Reason:
@@ -176,6 +177,6 @@ def broadcast(layout: AxeLayout, number: int, position: int = -1, axis: str = ME
     _at_least_one(number, layout)
     at = position if position >= 0 else len(layout.D) + 1 + position
     if not 0 <= at <= len(layout.D):
-        raise LayoutError(f"position {position} is outside D's {len(layout.D)} iters")
+        raise LayoutError(problems.POSITION_OUTSIDE(position, len(layout.D)))
     shard = (*layout.D[:at], (number, 0, axis), *layout.D[at:])
     return AxeLayout(shard, layout.R, layout.O, None, layout.within, layout.swizzle)

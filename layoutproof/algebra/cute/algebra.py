@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
+from layoutproof.algebra import problems
 from layoutproof.algebra.cute.laws import (
     CAP,
     Modes,
@@ -80,7 +81,7 @@ def composition(a: CuteLayout, b: Tiler) -> Answer:
     shapes, strides, weight = [], [], 1
     for extent, stride in constants(b):
         if stride < 0:
-            raise LayoutError(f"composition: {b} has a negative stride, so its offsets are no positions of {a}")
+            raise LayoutError(problems.NEGATIVE_STRIDE_COMPOSED(b, a))
         found = _leaf(modes, extent, stride)
         if isinstance(found, Reason):
             at = None if found.position is None else found.position * weight
@@ -119,7 +120,7 @@ def infer(function: Callable[[int], int], size: int) -> Modes | Reason:
     it would give 13 at 3 instead of 8
     """
     if size > CAP:
-        raise LayoutError(f"{size} elements of a composition without whole digits are more than {CAP}")
+        raise LayoutError(problems.TOO_MANY_ELEMENTS(size, CAP))
     values = [function(x) for x in range(size)]
     modes: list[tuple[int, int]] = []
     done, uneven = 1, 0
@@ -161,10 +162,10 @@ def complement(a: CuteLayout, target: int = 1) -> Answer:
     ('4:4', '(2,3):(2,9)')
     """
     if type(target) is not int or target < 1:
-        raise LayoutError(f"complement: the target is a number of places, at least 1, not {target!r}")
+        raise LayoutError(problems.COMPLEMENT_TARGET(target))
     kept = sorted((m for m in constants(a) if m[0] > 1 and m[1] != 0), key=lambda m: m[1])
     if kept and kept[0][1] < 0:
-        raise LayoutError(f"complement: {a} has a negative stride")
+        raise LayoutError(problems.NEGATIVE_STRIDE_COMPLEMENT(a))
     modes: list[tuple[int, int]] = []
     reach, count = 1, 1
     for k, (extent, stride) in enumerate(kept):
@@ -221,7 +222,7 @@ def right_inverse(a: CuteLayout) -> CuteLayout:
     result = _from_modes(normal_form(tuple(found)))
     fails = composition_fails(a, result, _identity(result))
     if fails is not None:
-        raise LayoutError(f"right_inverse({a}): {fails.text}")
+        raise LayoutError(problems.NO_RIGHT_INVERSE(a, fails.text))
     return result
 
 
@@ -273,10 +274,10 @@ def by_mode(operation: Callable[[CuteLayout, Tiler], Answer], a: CuteLayout, til
     if type(tiler) is int:
         return operation(a, CuteLayout(tiler, 1))
     if not isinstance(tiler, tuple):
-        raise LayoutError(f"a tiler is a layout, an integer, None or a tuple of them, not {tiler!r}")
+        raise LayoutError(problems.TILER(tiler))
     parts = split(a)
     if len(tiler) > len(parts):
-        raise LayoutError(f"{len(tiler)} tilers for the {len(parts)} modes of {a}")
+        raise LayoutError(problems.TILERS(len(tiler), len(parts), a))
     answers = [operation(part, one) for part, one in zip(parts, tiler, strict=False)]
     return join([*answers, *parts[len(tiler) :]])
 

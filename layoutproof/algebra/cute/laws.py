@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from layoutproof.algebra import problems
 from layoutproof.core.errors import LayoutError, Reason
 from layoutproof.layouts.cute.layout import CuteLayout, linear_offset
 from layoutproof.layouts.cute.nested import Nested, show, size_of
@@ -31,12 +32,10 @@ Modes = tuple[tuple[int, int], ...]
 def constants(layout: CuteLayout) -> Modes:
     """The modes of a layout of constant size without a swizzle; LayoutError otherwise."""
     if layout.swizzle is not None:
-        raise LayoutError(
-            f"{layout}: the algebra is about shape:stride; a swizzle may stand only left of a composition"
-        )
+        raise LayoutError(problems.SWIZZLE_IN_ALGEBRA(layout))
     modes = layout.modes()
     if not all(type(number) is int for mode in modes for number in mode):
-        raise LayoutError(f"{layout}: the algebra needs constant extents and strides")
+        raise LayoutError(problems.NAMED_LAYOUT(layout))
     return modes  # type: ignore[return-value]
 
 
@@ -184,7 +183,7 @@ def complement_fails(a: CuteLayout, target: int, result: CuteLayout) -> Reason |
     count = int(result.size())
     total = count * count_of(kept)
     if total > CAP:
-        raise LayoutError(f"cannot tell whether {result} is a complement of {a}: {total} offsets are more than {CAP}")
+        raise LayoutError(problems.COMPLEMENT_TOO_LARGE(result, a, total, CAP))
     return _overlap(a, kept, result, modes, count)
 
 
@@ -233,7 +232,7 @@ def _first_difference(
     wanted: Callable[[int], int], got: Callable[[int], int], count: int, formula: str, result: CuteLayout
 ) -> Reason | None:
     if count > CAP:
-        raise LayoutError(f"cannot tell whether {result} is {formula}: {count} elements are more than {CAP}")
+        raise LayoutError(problems.RESULT_TOO_LARGE(result, formula, count, CAP))
     for x in range(count):
         want, have = wanted(x), got(x)
         if want != have:

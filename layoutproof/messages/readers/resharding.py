@@ -15,6 +15,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hlo.reshards import between
 from layoutproof.layouts import sharding
+from layoutproof.messages import problems
 from layoutproof.messages.arrays import operation
 from layoutproof.messages.explanation import Explanation, human
 from layoutproof.messages.pasted import PastedLine, search
@@ -75,12 +76,10 @@ def _amount(before: str, after: str, shape: str) -> str:
         return f"a device receives {full} bytes ({human(full)}), and {least} ({human(least)}) would do"
     read = [sharding.parse(each) for each in (before, after)]
     if any(getattr(each, "tiles", None) is None for each in read):
-        raise LayoutError("the text names no shape")
+        raise LayoutError(problems.NO_SHAPE())
     cuts = [each.tiles.dims[: len(each.tiles.dims) - len(each.subgroups)] for each in read]  # type: ignore[union-attr]
     if len(cuts[0]) != len(cuts[1]):
-        raise LayoutError(
-            f"one sharding is of {len(cuts[0])} dimensions and one of {len(cuts[1])}: a reshape is between"
-        )
+        raise LayoutError(problems.RESHAPE_BETWEEN(len(cuts[0]), len(cuts[1])))
     dims = [lcm(a, b) for a, b in zip(*cuts, strict=True)]
     one, two = (map_of(sharding.read(f"s8[{','.join(map(str, dims))}] sharded {each}")) for each in (before, after))
     found, whole = between(one, two), prod(dims)
