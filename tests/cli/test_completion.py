@@ -38,9 +38,12 @@ def where_it_is(tmp_path: Path) -> dict[str, str]:
 
 def typed(shell: str, text: str, wanted: str, environment: dict[str, str], seconds: float = 60) -> str:
     """What a shell at a terminal shows after completion was set up and `text` and a tab were typed, until `wanted`."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execvpe(shell, [shell, *QUIET[shell]], environment)
+    terminal, its = pty.openpty()
+    # a process that JAX is in must not fork
+    child = subprocess.Popen(
+        ["setsid", "--ctty", shell, *QUIET[shell]], env=environment, stdin=its, stdout=its, stderr=its
+    )
+    os.close(its)
     shown, sent, end = "", 0, time.monotonic() + seconds
     steps = [("", f"{LINES[shell]}; echo re''ady\n"), ("ready", f"{text}\t")]
     try:
@@ -54,8 +57,8 @@ def typed(shell: str, text: str, wanted: str, environment: dict[str, str], secon
         shown += f" ({error})"
     finally:
         os.close(terminal)
-        os.kill(child, 9)
-        os.waitpid(child, 0)
+        child.kill()
+        child.wait()
     return shown
 
 

@@ -186,7 +186,8 @@ def test_equal_terms_are_one_object() -> None:
     # what other tests left is not collected in between
     gc.collect()
     before = len(term_module._TERMS)
-    many = [i + k for k in range(1_000, 2_000)]
+    # numbers that nobody else keeps
+    many = [i + k for k in range(10**12, 10**12 + 1_000)]
     assert len(term_module._TERMS) == before + 2_000
     del many
     assert len(term_module._TERMS) == before
