@@ -121,10 +121,11 @@ class _ConfiguredCall:
         """Whether memory has to be asked about. _Untold where terms do not say whether it is too small."""
         if self.unknown:
             return True
-        over = any(use.used > use.limit for use in self.uses)
-        if over and not self.traced and not any(use.least > use.limit for use in self._bare()):
+        # where all of its scratch may do too, no body says that it does not fit
+        open_ = not self.traced and any(use.least > use.limit for use in self.uses)
+        if open_ and not any(use.least > use.limit for use in self._bare()):
             raise _Untold
-        return over
+        return any(use.used > use.limit for use in self.uses)
 
     def vmem(self) -> list[tuple[MemoryUse, int]]:
         """Its use of VMEM, and the least bytes that no choice of the compiler does without."""
