@@ -1,8 +1,8 @@
 """A correction of the model by the cycles that the compiler gave: it ranks the candidates that were not compiled.
 
 The model is a roofline, with an overhead of each step that is an assumption. Of one kernel the compiler's simulation
-says what each part of it takes: its cycles are fitted as a sum of the bytes that the model moves, of its products, of
-the steps and of something once, none of them below 0, by least squares of the relative errors. Like an estimate of the
+says what each part of it takes: its cycles are fitted as a sum of the bytes that the model moves, of its products and
+of the steps, none of them below 0, by least squares of the relative errors. Like an estimate of the
 compiler a prediction is at least the cycles that traffic and products need. How good it is each compiled candidate
 says: it is predicted by the others alone (leave-one-out). A prediction is no estimate of the compiler, and it orders
 nothing that has one.
@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.mosaic.bounds import flops_a_cycle
+from layoutproof.searching.branch import Candidate
 from layoutproof.searching.compiler_stage import Report, accepted
 from layoutproof.searching.cost import Machine
 
@@ -42,10 +43,27 @@ class PricedCandidate(Protocol):
         """Of all its kernels together: `cost.FIGURES`."""
 
 
+@dataclass(frozen=True, slots=True)
+class OfOneShape:
+    """A candidate of a declared kernel that has one shape."""
+
+    candidate: Candidate
+
+    @property
+    def values(self) -> Mapping[str, int]:
+        """Of the variables."""
+        return self.candidate.values
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """Of its shape."""
+        return self.candidate.figures[0]
+
+
 _Candidate = TypeVar("_Candidate", bound=PricedCandidate)
 
 Terms = tuple[float, ...]
-"""What the model says of one candidate: picoseconds of traffic, and of products; steps; 1."""
+"""What the model says of one candidate: picoseconds of traffic, and of products; steps."""
 
 
 class Fitted(NamedTuple):
@@ -64,14 +82,14 @@ def terms(figures: Mapping[str, int], machine: Machine) -> Terms:
         machine: Its rates, a second.
 
     Returns:
-        Picoseconds of traffic, and of products with the stores that their sums begin with; the steps; and 1.
+        Picoseconds of traffic, and of products with the stores that their sums begin with; and the steps.
 
     >>> terms({"bytes": 8, "flops": 6, "carried": 0, "steps": 2}, Machine("v5e", 8, 3, 350_000, 0))
-    (1000000000000.0, 2000000000000.0, 2.0, 1.0)
+    (1000000000000.0, 2000000000000.0, 2.0)
     """
     stores = figures["carried"] / machine.stores if machine.stores else 0
     busy = figures["flops"] / machine.peak + stores
-    return 1e12 * figures["bytes"] / machine.bandwidth, 1e12 * busy, float(figures["steps"]), 1.0
+    return 1e12 * figures["bytes"] / machine.bandwidth, 1e12 * busy, float(figures["steps"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +97,7 @@ class Correction:
     """Cycles of the simulation as a sum over the model's terms.
 
     Attributes:
-        weights: Cycles for each picosecond of traffic, and of products; for each step; and once.
+        weights: Cycles for each picosecond of traffic, and of products; and for each step.
         errors: Of each candidate that it rests on, in percent of its cycles, how far a correction by the others is off.
     """
 
@@ -89,8 +107,8 @@ class Correction:
     def cycles(self, of: Terms, least: int) -> int:
         """The predicted cycles of a candidate, at least those that its traffic and products need.
 
-        >>> Correction((0.001, 0.0, 100.0, 50.0), ()).cycles((300_000.0, 0.0, 2.0, 1.0), 0)
-        550
+        >>> Correction((0.001, 0.0, 100.0), ()).cycles((300_000.0, 0.0, 2.0), 0)
+        500
         """
         return max(round(_sum(self.weights, of)), least)
 
@@ -114,10 +132,10 @@ def correction(known: Sequence[Fitted]) -> Correction | None:
     Returns:
         The correction, None where fewer than LEAST have an estimate.
 
-    >>> rows = [Fitted((1e6 * moved, 0.0, steps, 1.0), round(1500 * moved + 400 * steps), 0) for moved, steps in
+    >>> rows = [Fitted((1e6 * moved, 0.0, steps), round(1500 * moved + 400 * steps), 0) for moved, steps in
     ...     [(10, 4.0), (20, 8.0), (10, 64.0), (40, 16.0), (15, 32.0), (12, 2.0)]]
     >>> found = correction(rows)
-    >>> found.cycles((30e6, 0.0, 10.0, 1.0), 0), found.worst < 1
+    >>> found.cycles((30e6, 0.0, 10.0), 0), found.worst < 1
     (49000, True)
     """
     if len(known) < LEAST:
@@ -165,7 +183,7 @@ def learned(
     Returns:
         The correction, and the best of the rest by it.
     """
-    known = [one for candidate, report in asked if (one := _fitted(candidate, report, machine)) is not None]
+    known = fitted(asked, machine)
     found = correction(known)
     if found is None:
         return None
@@ -180,13 +198,23 @@ def learned(
     return Learned(found, len(known), min(max(one.cycles, one.least) for one in known), tuple(predicted))
 
 
-def _fitted(of: PricedCandidate, report: Report, machine: Machine) -> Fitted | None:
-    """A compiled candidate, None where it is refused or some kernel of it has no cycles."""
-    each = [one.estimate.cycles for one in report]
-    cycles = sum(many for many in each if many is not None)
-    if accepted(report) is not True or None in each or cycles < 1:
-        return None
-    return Fitted(terms(of.figures, machine), cycles, sum(one.estimate.at_least for one in report))
+def fitted(asked: Sequence[tuple[PricedCandidate, Report]], machine: Machine) -> list[Fitted]:
+    """The candidates that the compiler takes and gives cycles for, of all of their kernels.
+
+    Args:
+        asked: Candidates with the compiler's answer on each.
+        machine: The rates of the model.
+
+    Returns:
+        Those, in the same order.
+    """
+    found = []
+    for of, report in asked:
+        each = [one.estimate.cycles for one in report]
+        cycles = sum(many for many in each if many is not None)
+        if accepted(report) is True and None not in each and cycles > 0:
+            found.append(Fitted(terms(of.figures, machine), cycles, sum(one.estimate.at_least for one in report)))
+    return found
 
 
 def _needed(of: Terms, target: str) -> int:

@@ -124,8 +124,8 @@ LEFT_OUT = Template("searching.left_out", "{left} of the {asked} are left out fi
 LEARNED = Template(
     "searching.learned",
     "cycles of the {many} with an estimate are {traffic:,} for each us of the model's traffic, {products:,} for each us of "
-    "its products, {step:,} for each step and {once:,} once; each predicted by the others is off by {error:.1f} % in the "
-    "median, {worst:.1f} % at most",
+    "its products and {step:,} for each step; each predicted by the others is off by {error:.1f} % in the median, "
+    "{worst:.1f} % at most",
 )
 LEARNED_OF_REST = Template(
     "searching.learned_of_rest",

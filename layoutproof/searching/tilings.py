@@ -44,6 +44,7 @@ class BoundedBoxes:
     unanswered: those without an answer, and why.  given_up: whether too many were refused to go on.
     aside: whether nothing was found, and something that headroom sets aside is legal.
     legal, passed: the checker of candidates, and by values why some were passed by; `others` counts with them.
+    learned: as of `Enumerated`, of the cheapest that were not compiled.
     """
 
     progress: Progress
@@ -58,6 +59,7 @@ class BoundedBoxes:
     aside: bool = False
     legal: Checker | None = field(default=None, repr=False)
     passed: Mapping[tuple[int, ...], str] = field(default_factory=dict)
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True, slots=True)

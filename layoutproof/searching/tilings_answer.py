@@ -59,11 +59,13 @@ def _stage(found: Tilings) -> CompilerStage | None:
         asked, said = enumeration_proof.asked(found)
         lines = (*stage_lines(shown, found.told, found.problem.target), *learned_lines(found.how.learned))
         return CompilerStage(asked, said, found.told, lines, learned=found.how.learned)
+    lines = stage_lines(shown, found.told, found.problem.target, weighed(found.problem))
     return CompilerStage(
         bool(found.told),
         boxes_proof.asked(found),
         found.told,
-        stage_lines(shown, found.told, found.problem.target, weighed(found.problem)),
+        (*lines, *learned_lines(found.how.learned)),
         tuple((one.values, message) for one, message in found.how.refusals),
         tuple((one.values, why) for one, why in found.how.unanswered),
+        found.how.learned,
     )

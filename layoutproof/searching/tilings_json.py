@@ -165,7 +165,7 @@ class LearnedEntry(TypedDict):
     """A correction of the model by the compiler's cycles: what it says of candidates that were not compiled."""
 
     estimates: Annotated[int, Doc("candidates that it rests on")]
-    weights: Annotated[list[float], Doc("cycles for a ps of traffic, for a ps of products, for a step, and once")]
+    weights: Annotated[list[float], Doc("cycles for a ps of traffic, for a ps of products, and for a step")]
     error_percent: Annotated[float, Doc("of each, predicted by the others alone: the median")]
     worst_percent: Annotated[float, Doc("the largest of them")]
     predicted: Annotated[list[PredictedEntry], Doc("legal by the rules and not compiled, the fewest cycles first")]

@@ -290,9 +290,9 @@ def learned_lines(found: Learned | None) -> tuple[tuple[str, str], ...]:
     if found is None:
         return ()
     by = found.correction
-    traffic, products, step, once = by.weights
+    traffic, products, step = by.weights
     # of 10**6 ps
-    rates = round(1e6 * traffic), round(1e6 * products), round(step), round(once)
+    rates = round(1e6 * traffic), round(1e6 * products), round(step)
     lines = [("learned", problems.LEARNED(found.compiled, *rates, by.error, by.worst))]
     if found.predicted:
         those = "; ".join(f"{chosen_text(values)} ({cycles:,})" for values, cycles in found.predicted)

@@ -46,8 +46,8 @@ def report(cycles: int | None, least: int = 0, refused: str = "") -> Report:
 def test_what_is_a_sum_of_the_terms_is_found(seed: int) -> None:
     take = random.Random(seed)
     weights = [take.choice([0.0, take.uniform(1e-4, 1e-2)]) for _ in range(2)]
-    weights += [take.choice([0.0, take.uniform(10, 900)]), take.choice([0.0, take.uniform(100, 40_000)])]
-    weights[seed % 4] = weights[seed % 4] or 0.01
+    weights.append(take.choice([0.0, take.uniform(10, 900)]))
+    weights[seed % 3] = weights[seed % 3] or 0.01
 
     def cycles(one: Candidate) -> int:
         return 1 + round(sum(w * t for w, t in zip(weights, terms(one.figures, RATES), strict=True)))
@@ -77,8 +77,8 @@ def test_too_few_cycles_say_nothing() -> None:
 
 def test_one_is_left_out_for_its_error() -> None:
     # nothing but the odd one says that there is something beside the steps
-    rows = [Fitted((0.0, 0.0, float(steps), 1.0), 100 * steps, 0) for steps in (10, 20, 30, 40, 50)]
-    rows.append(Fitted((0.0, 0.0, 60.0, 1.0), 12_000, 0))
+    rows = [Fitted((0.0, 0.0, float(steps)), 100 * steps, 0) for steps in (10, 20, 30, 40, 50)]
+    rows.append(Fitted((0.0, 0.0, 60.0), 12_000, 0))
     found = correction(rows)
     assert found is not None
     assert found.errors[-1] == pytest.approx(50)
@@ -127,7 +127,7 @@ def test_a_search_ranks_what_was_not_compiled(monkeypatch: pytest.MonkeyPatch) -
         for ask in candidates[:enough]:
             (question,) = ask()
             rows, columns = question.kernel.grid
-            found.append(report(1000 + 700 * int(rows) * int(columns)))
+            found.append(report(700 * int(rows) * int(columns)))
         return found
 
     monkeypatch.setattr(traced_file, "reports", says)
@@ -151,7 +151,7 @@ confirm: compiler
     for values, cycles in of.predicted:
         assert values not in compiled
         assert values["rows"] != 1000
-        assert cycles == pytest.approx(1000 + 700 * steps[values["rows"], values["columns"]], rel=0.05)
+        assert cycles == pytest.approx(700 * steps[values["rows"], values["columns"]], rel=0.05)
     said = answered.text()
     assert "learned" in said
     entry = json.loads(json.dumps(answered.as_json()))["compiler"]["learned"]
