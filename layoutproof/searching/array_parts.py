@@ -29,6 +29,11 @@ class ArrayPart(NamedTuple):
         # a call with scratch is for a TPU, whose programs run in order
         return part if self.in_order else replace(part, scratch=(), scoped=())
 
+    def unnamed(self) -> str:
+        """What its answers rest on, but for the name of one array alone and its place in the code."""
+        operands = [replace(o, name="", source="") for o in self.operands] if len(self.operands) == 1 else self.operands
+        return repr((operands, self.grid, self.in_order))
+
 
 def parts(kernel: Kernel, outputs: bool = False, after: bool = False, most: int = 1) -> list[ArrayPart]:
     """The kernel with one array at a time, and the grid dimensions that its answers rest on.

@@ -371,11 +371,17 @@ class Legal:
         if kernel.around is not None:
             return self._judged(part.of(kernel), names, where)
         key = alike, names, part.grid, part.in_order, repr(part.operands)
-        found = self._arrays.get(key)
-        if found is None:
-            judged = self._judged(part.of(kernel), names, where)
-            found = self._arrays[key] = tuple(f for f in judged if f.verdict is not Verdict.PROVED)
-        return found
+        if key not in self._arrays:
+            # what is proved of an array is proved of one like it, whatever its name; a finding says the name
+            like = alike, names, part.unnamed()
+            if like not in self._arrays:
+                judged = self._judged(part.of(kernel), names, where)
+                self._arrays[key] = tuple(f for f in judged if f.verdict is not Verdict.PROVED)
+                if self._arrays[key]:
+                    return self._arrays[key]
+                self._arrays[like] = ()
+            self._arrays[key] = ()
+        return self._arrays[key]
 
     def _judged(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
         return judge(kernel, names=names, target=self.target, only=GRID, fixes=False, where=where)
