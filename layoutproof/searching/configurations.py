@@ -25,7 +25,7 @@ from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
 from layoutproof.pallas.judge import GRID, conditions_of, judge
 from layoutproof.searching import problems
 from layoutproof.searching.alike import Candidates, Kernels

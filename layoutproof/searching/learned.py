@@ -31,6 +31,7 @@ SHOWN = 3
 TRIED = 12
 """Candidates that are judged for them."""
 
+
 class PricedCandidate(Protocol):
     """A candidate with the figures of the model."""
 
@@ -190,7 +191,9 @@ def learned(
     ranked = []
     for one in rest:
         of = terms(one.figures, machine)
-        ranked.append((found.cycles(of, _needed(of, machine.name)), one.figures["time"], tuple(one.values.values()), one))
+        ranked.append(
+            (found.cycles(of, _needed(of, machine.name)), one.figures["time"], tuple(one.values.values()), one)
+        )
     predicted: list[tuple[Mapping[str, int], int]] = []
     for cycles, _, _, one in sorted(ranked, key=lambda each: each[:3])[:TRIED]:
         if len(predicted) < SHOWN and legal(one):

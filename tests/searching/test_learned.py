@@ -139,9 +139,7 @@ tune: {rows: [8, 16, 32, 64, 128, 256, 512, 1000], columns: [128, 256, 512]}
 headroom: 0%
 confirm: compiler
 """
-    answered = Searched(
-        solve(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best=6)
-    )
+    answered = Searched(solve(read(read_yaml(text, "f.yaml"), (HERE / "f.yaml").as_posix()), best=6))
     of = answered.result.enumerated.learned
     assert of is not None
     assert of.compiled == 6
