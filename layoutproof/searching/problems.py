@@ -123,9 +123,9 @@ LARGER_THAN = Template("searching.larger_than", "{name} is larger than 2**{power
 LEFT_OUT = Template("searching.left_out", "{left} of the {asked} are left out first, see below")
 LEARNED = Template(
     "searching.learned",
-    "cycles of the {many} with an estimate are {traffic:,} for each us of the model's traffic, {products:,} for each us "
-    "of its products and {step:,} for each step; each predicted by the others is off by {error:.1f} % in the median, "
-    "{worst:.1f} % at most",
+    "cycles of the {many} with an estimate are {traffic:,} for each us of the model's traffic, {products:,} for each "
+    "us of its products and {step:,} for each step; each predicted by the others is off by {error:.1f} % in the "
+    "median, {worst:.1f} % at most",
 )
 LEARNED_OF_REST = Template(
     "searching.learned_of_rest",

@@ -77,14 +77,14 @@ def test_a_dimension_of_its_own_has_one_program_for_each_block() -> None:
         (part,) = parts(kernel, outputs=True)
         return reduced(part, kernel.grid_names, leading).grid
 
-    assert left([4, 2], "f32[30,16]", [8, 8], "(i, j) -> (i, j)") == (1, 1)
+    assert left([4, 2], "f32[30,16]", [8, 8], "(i,j) -> (i,j)") == (1, 1)
     # a block too few, one too many, twice in the map, and with arithmetic
     assert left([3], "f32[30]", [8], "(i) -> (i,)") == (3,)
     assert left([5], "f32[30]", [8], "(i) -> (i,)") == (5,)
-    assert left([4], "f32[30,30]", [8, 8], "(i) -> (i, i)") == (4,)
+    assert left([4], "f32[30,30]", [8, 8], "i -> (i,i)") == (4,)
     assert left([4], "f32[30]", [8], "(i) -> (3 - i,)") == (4,)
     # the order counts only up to the first dimension that is none of its own
-    assert left([2, 3, 4], "f32[16,32]", [8, 8], "(i, j, k) -> (i, k)") == (1, 1, 1)
-    assert left([2, 3, 4], "f32[16,24,32]", [8, 8, 8], "(i, j, k) -> (i, 2 - j, k)", leading=True) == (1, 3, 4)
+    assert left([2, 3, 4], "f32[16,32]", [8, 8], "(i,j,k) -> (i,k)") == (1, 1, 1)
+    assert left([2, 3, 4], "f32[16,24,32]", [8, 8, 8], "(i,j,k) -> (i,2 - j,k)", leading=True) == (1, 3, 4)
     # int32 would not hold the last element
     assert left([1 << 21], f"f32[{1 << 31}]", [1 << 10], "(i) -> (i,)") == (1 << 21,)
