@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -27,6 +28,12 @@ def tile_of(dims: Sequence[int], bits: int, target: str) -> tuple[int, ...]:
 
 def relaid(dims: Sequence[int], bits: int, target: str) -> bool:
     """Whether an array's default layout has another order than row-major, so that a kernel gets a copy of it."""
+    return _relaid(tuple(dims), bits, target)
+
+
+@lru_cache(maxsize=1024)
+def _relaid(dims: tuple[int, ...], bits: int, target: str) -> bool:
+    # of one array it is asked for every size of its blocks
     try:
         return default_layout(dims, bits, target).minor_to_major != tuple(reversed(range(len(dims))))
     except LayoutError as error:

@@ -22,6 +22,7 @@ from layoutproof.searching.problem import Problem
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
     from layoutproof.searching.compiler_stage import Report
+    from layoutproof.searching.learned import Learned
 
 Line = tuple[str, str]
 """A line of a report: its subject, and the sentence."""
@@ -64,7 +65,7 @@ class CompilerStage:
     """The compiler's part in an answer. told: its reports, those that stand for no answer too.  said: in a sentence.
 
     lines: how many it took, and the measure that its estimates compare.  refusals, unanswered: candidates with its
-    words.
+    words.  learned: what its cycles say of the others, None = nothing.
     """
 
     asked: bool
@@ -73,6 +74,7 @@ class CompilerStage:
     lines: tuple[Line, ...] = ()
     refusals: tuple[tuple[Mapping[str, int], str], ...] = ()
     unanswered: tuple[tuple[Mapping[str, int], str], ...] = ()
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True, slots=True)

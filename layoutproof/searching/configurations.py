@@ -25,10 +25,11 @@ from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Operand, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
 from layoutproof.pallas.judge import GRID, conditions_of, judge
 from layoutproof.searching import problems
 from layoutproof.searching.alike import Candidates, Kernels
+from layoutproof.searching.array_parts import ArrayPart, parts, reduced
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
 from layoutproof.searching.problem import Problem
@@ -120,10 +121,11 @@ class _ConfiguredCall:
         """Whether memory has to be asked about. _Untold where terms do not say whether it is too small."""
         if self.unknown:
             return True
-        over = any(use.used > use.limit for use in self.uses)
-        if over and not self.traced and not any(use.least > use.limit for use in self._bare()):
+        # where all of its scratch may do too, no body says that it does not fit
+        open_ = not self.traced and any(use.least > use.limit for use in self.uses)
+        if open_ and not any(use.least > use.limit for use in self._bare()):
             raise _Untold
-        return over
+        return any(use.used > use.limit for use in self.uses)
 
     def vmem(self) -> list[tuple[MemoryUse, int]]:
         """Its use of VMEM, and the least bytes that no choice of the compiler does without."""
@@ -335,24 +337,51 @@ class Legal:
         if one.over():
             yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
         yield from self._judged(kernel, FIRST, one.where)
-        if kernel.aliases or kernel.scalars:
-            yield from self._once(kernel, (*ALONE, *LEFT, *AT_ONCE, *REST), one.where)
+        # of scratch it counts whether there is some
+        told = replace(kernel, operands=(), grid=(), scratch=(), scoped=(), unread="", accesses=(), touched=None)
+        alike = f"{told!r} {bool(kernel.scratch)} {bool(kernel.scoped)}", one.where
+        if kernel.aliases or kernel.relations:
+            every = ArrayPart(kernel.operands, kernel.grid, True)
+            yield from self._once(kernel, every, (*ALONE, *LEFT, *AT_ONCE, *REST), alike)
             return
-        for names in (ALONE, LEFT, AT_ONCE):
-            for part in _parts(kernel, names):
-                yield from self._once(part, names, one.where)
-        yield from self._once(kernel, REST, one.where)
+        for names, of in (
+            (ALONE, parts(kernel)),
+            (LEFT, parts(kernel, outputs=True, after=True)),
+            (AT_ONCE, parts(kernel, outputs=True, most=2)),
+        ):
+            for part in of:
+                less = reduced(part, kernel.grid_names, leading=names is LEFT)
+                if less is part or self._once(kernel, less, names, alike):
+                    yield from self._once(kernel, part, names, alike)
+        if one.where is None:
+            # no arrays share a buffer, and of the grid it counts which dimensions have more than one program
+            rest = ArrayPart((), tuple(n if type(n) is not int else min(n, 2) for n in kernel.grid), True)
+        else:
+            rest = ArrayPart(kernel.operands, kernel.grid, True)
+        yield from self._once(kernel, rest, REST, alike)
 
-    def _once(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
-        """What is found of a kernel by questions that rest on its grid and arrays, and not on its body."""
+    def _once(
+        self, kernel: Kernel, part: ArrayPart, names: Sequence[str], alike: tuple[str, str | None]
+    ) -> Sequence[Finding]:
+        """What is found of a part by questions that rest on its grid and arrays, and not on the body.
+
+        alike: all that the answer rests on beside the part.
+        """
+        where = alike[1]
         if kernel.around is not None:
-            return self._judged(kernel, names, where)
-        key = repr(replace(kernel, unread="", accesses=(), touched=None)), names, where
-        found = self._arrays.get(key)
-        if found is None:
-            judged = self._judged(kernel, names, where)
-            found = self._arrays[key] = tuple(f for f in judged if f.verdict is not Verdict.PROVED)
-        return found
+            return self._judged(part.of(kernel), names, where)
+        key = alike, names, part.grid, part.in_order, repr(part.operands)
+        if key not in self._arrays:
+            # what is proved of an array is proved of one like it, whatever its name; a finding says the name
+            like = alike, names, part.unnamed()
+            if like not in self._arrays:
+                judged = self._judged(part.of(kernel), names, where)
+                self._arrays[key] = tuple(f for f in judged if f.verdict is not Verdict.PROVED)
+                if self._arrays[key]:
+                    return self._arrays[key]
+                self._arrays[like] = ()
+            self._arrays[key] = ()
+        return self._arrays[key]
 
     def _judged(self, kernel: Kernel, names: Sequence[str], where: str | None) -> Sequence[Finding]:
         return judge(kernel, names=names, target=self.target, only=GRID, fixes=False, where=where)
@@ -405,26 +434,6 @@ def _bound(calls: Kernels, values: Mapping[str, int]) -> Kernels:
         return tuple(bound(call, values) for call in calls if isinstance(call, Kernel))
     except (LayoutError, Undecided):
         raise _Untold from None
-
-
-def _parts(kernel: Kernel, names: Sequence[str]) -> list[Kernel]:
-    """The kernel as the arrays see it, one by one: each with the grid dimensions that some questions rest on."""
-    arrays: dict[str, list[Operand]] = {}
-    # what is left out is found of outputs first
-    for operand in (*kernel.outputs, *kernel.inputs) if names is ALONE else kernel.outputs:
-        arrays.setdefault(f"{operand.role} {operand.same_as or operand.name}", []).append(operand)
-    found = []
-    for operands in arrays.values():
-        said = {name for operand in operands for term in operand.terms() for name in term.names()}
-        used = [name in said for name in kernel.grid_names]
-        if names is LEFT:
-            used = [any(used[k:]) for k in range(len(used))]
-        most = 2 if names is AT_ONCE else 1
-        grid = tuple(n if u or type(n) is not int else min(n, most) for u, n in zip(used, kernel.grid, strict=True))
-        part = replace(kernel, operands=tuple(operands), grid=grid)
-        # a call with scratch is for a TPU, whose programs run in order
-        found.append(replace(part, scratch=(), scoped=()) if names is ALONE else part)
-    return found
 
 
 def _steps(kernel: Kernel | Unmodelled) -> int | None:

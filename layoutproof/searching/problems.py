@@ -121,6 +121,16 @@ LARGER_OF_BOTH = Template(
 )
 LARGER_THAN = Template("searching.larger_than", "{name} is larger than 2**{power}")
 LEFT_OUT = Template("searching.left_out", "{left} of the {asked} are left out first, see below")
+LEARNED = Template(
+    "searching.learned",
+    "cycles of the {many} with an estimate are {traffic:,} for each us of the model's traffic, {products:,} for each "
+    "us of its products and {step:,} for each step; each predicted by the others is off by {error:.1f} % in the "
+    "median, {worst:.1f} % at most",
+)
+LEARNED_OF_REST = Template(
+    "searching.learned_of_rest",
+    "of those not compiled the fewest cycles, by that, have {those}; the compiler gives {fewest:,} at the fewest",
+)
 LOOKED_AT_EACH = Template("searching.looked_at_each", "{problem}: each candidate was looked at")
 MEMORY_NOT_COMPILED = Template("searching.memory_not_compiled", "{operand}: memory {memory} is not compiled here")
 MEMORY_OVER = Template("searching.memory_over", "{memory} (more than {limit} bytes)")

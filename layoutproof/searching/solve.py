@@ -22,6 +22,11 @@ from layoutproof.searching.tilings import EVERYTHING, BoundedBoxes, Tilings
 
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
+    from layoutproof.searching.learned import Learned
+
+DEARER = 64
+"""Candidates, the cheapest by the model that were not compiled, of which the compiler's cycles of others say something.
+"""
 
 Progressed = Callable[[str, str], None]
 Legal = Callable[[Mapping[str, int]], str]
@@ -152,9 +157,41 @@ def _compiled(
             made.found, said = [one for one, _ in kept], tuple(of for _, of in kept)
         if given_up or not new:
             break
-    how = BoundedBoxes(made, refusals=tuple(refusals), unanswered=tuple(unanswered), given_up=given_up)
+    how = BoundedBoxes(
+        made,
+        refusals=tuple(refusals),
+        unanswered=tuple(unanswered),
+        given_up=given_up,
+        learned=_learned(problem, made.found, said, refused, effort),
+    )
     reports = tuple(of.report for of in told.values() if of.report)
     return replace(_found(problem, how), replies=placed(problem, said), told=reports)
+
+
+def _learned(
+    problem: Problem,
+    found: Sequence[Candidate],
+    said: Sequence[CompilerReply],
+    refused: Mapping[tuple[int, ...], str],
+    effort: int,
+) -> Learned | None:
+    """What the compiler's cycles of one shape say of the candidates that cost more than those that it took."""
+    from layoutproof.searching.learned import OfOneShape, correction, fitted, learned
+
+    compiled = [(OfOneShape(one), of.report) for one, of in zip(found, said, strict=True) if not of.stand_in]
+    numbers = problem.declared.model.machine
+    if len(problem.shapes) > 1 or correction(fitted(compiled, numbers)) is None:
+        return None
+    # what else is judged is no part of the answer
+    own = Checker(problem, effort=effort)
+
+    def allowed(values: Mapping[str, int]) -> str:
+        return refused.get(tuple(values.values())) or own(values)
+
+    known = {tuple(one.values.values()) for one in found}
+    more = search(problem, allowed, len(found) + DEARER, effort).found
+    rest = [OfOneShape(one) for one in more if tuple(one.values.values()) not in known]
+    return learned(compiled, rest, numbers, lambda one: True)
 
 
 def _answers(searched: Tilings) -> Sequence[Sequence[CompilerAnswer]]:

@@ -27,6 +27,7 @@ from layoutproof.searching.problem import UNDECIDED, Problem
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
     from layoutproof.searching.compiler_stage import Report
+    from layoutproof.searching.learned import Learned
 
 EVERYTHING = 1 << 200
 """A cost that every candidate is below."""
@@ -43,6 +44,7 @@ class BoundedBoxes:
     unanswered: those without an answer, and why.  given_up: whether too many were refused to go on.
     aside: whether nothing was found, and something that headroom sets aside is legal.
     legal, passed: the checker of candidates, and by values why some were passed by; `others` counts with them.
+    learned: as of `Enumerated`, of the cheapest that were not compiled.
     """
 
     progress: Progress
@@ -57,6 +59,7 @@ class BoundedBoxes:
     aside: bool = False
     legal: Checker | None = field(default=None, repr=False)
     passed: Mapping[tuple[int, ...], str] = field(default_factory=dict)
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Enumerated:
     traced: how many candidates were traced; the others decide as one of them does.  ways: how many ways to decide.
     compute: why the flops of bodies are not in the cost, "" = they are, or there are no products.
     unasked: why the compiler, which should have been asked, was not.
+    learned: what its cycles say of those that it was not asked about; None = too few have any, or it was not asked.
     """
 
     taken: tuple[TracedCandidate, ...]
@@ -117,6 +121,7 @@ class Enumerated:
     ways: int
     compute: str
     unasked: str
+    learned: Learned | None = None
 
 
 @dataclass(frozen=True, slots=True)

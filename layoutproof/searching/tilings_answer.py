@@ -9,7 +9,7 @@ from layoutproof.searching import boxes_proof, enumeration_proof
 from layoutproof.searching.answer import CompilerStage, Tiling, TilingAnswer
 from layoutproof.searching.legal import Partial, partials, partials_of
 from layoutproof.searching.tilings import Enumerated, Tilings
-from layoutproof.searching.tilings_text import stage_lines
+from layoutproof.searching.tilings_text import learned_lines, stage_lines
 
 
 def tilings_answer(found: Tilings) -> TilingAnswer:
@@ -57,12 +57,15 @@ def _stage(found: Tilings) -> CompilerStage | None:
     shown = [found.replies[k].report for k in found.shown if not found.replies[k].stand_in]
     if isinstance(found.how, Enumerated):
         asked, said = enumeration_proof.asked(found)
-        return CompilerStage(asked, said, found.told, stage_lines(shown, found.told, found.problem.target))
+        lines = (*stage_lines(shown, found.told, found.problem.target), *learned_lines(found.how.learned))
+        return CompilerStage(asked, said, found.told, lines, learned=found.how.learned)
+    lines = stage_lines(shown, found.told, found.problem.target, weighed(found.problem))
     return CompilerStage(
         bool(found.told),
         boxes_proof.asked(found),
         found.told,
-        stage_lines(shown, found.told, found.problem.target, weighed(found.problem)),
+        (*lines, *learned_lines(found.how.learned)),
         tuple((one.values, message) for one, message in found.how.refusals),
         tuple((one.values, why) for one, why in found.how.unanswered),
+        found.how.learned,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
@@ -156,10 +156,26 @@ class FrontEntry(TypedDict):
     reason: str
 
 
+class PredictedEntry(TypedDict):
+    values: dict[str, int]
+    cycles: int
+
+
+class LearnedEntry(TypedDict):
+    """A correction of the model by the compiler's cycles: what it says of candidates that were not compiled."""
+
+    estimates: Annotated[int, Doc("candidates that it rests on")]
+    weights: Annotated[list[float], Doc("cycles for a ps of traffic, for a ps of products, and for a step")]
+    error_percent: Annotated[float, Doc("of each, predicted by the others alone: the median")]
+    worst_percent: Annotated[float, Doc("the largest of them")]
+    predicted: Annotated[list[PredictedEntry], Doc("legal by the rules and not compiled, the fewest cycles first")]
+
+
 class StageEntry(TypedDict):
     asked: bool
     said: str
     candidates: dict[str, int]
+    learned: NotRequired[LearnedEntry]
 
 
 class RefusalEntry(TypedDict):
@@ -312,7 +328,17 @@ def _stage(stage: CompilerStage | None) -> StageEntry:
 
     if stage is None:
         return {"asked": False, "said": "not asked: not wanted", "candidates": tally(())}
-    return {"asked": stage.asked, "said": stage.said, "candidates": tally(stage.told)}
+    found: StageEntry = {"asked": stage.asked, "said": stage.said, "candidates": tally(stage.told)}
+    if stage.learned is not None:
+        by = stage.learned.correction
+        found["learned"] = {
+            "estimates": stage.learned.compiled,
+            "weights": list(by.weights),
+            "error_percent": round(by.error, 2),
+            "worst_percent": round(by.worst, 2),
+            "predicted": [{"values": dict(values), "cycles": cycles} for values, cycles in stage.learned.predicted],
+        }
+    return found
 
 
 def _compiled(reply: CompilerReply | None) -> _OfCompiler:

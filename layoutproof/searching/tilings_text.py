@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from layoutproof.core.errors import shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.searching import problems
 from layoutproof.searching.answer import Tiling, TilingAnswer
 from layoutproof.searching.branch import Candidate
 from layoutproof.searching.cost import Figures
@@ -18,6 +19,7 @@ from layoutproof.searching.problem import BODY_RAISED, Problem
 if TYPE_CHECKING:
     from layoutproof.searching.compiled import CompilerReply
     from layoutproof.searching.compiler_stage import Report
+    from layoutproof.searching.learned import Learned
 
 REASONS = 6
 """Reasons of one kind that are shown."""
@@ -281,6 +283,21 @@ def stage_lines(
         if accepted(report) and cycles_of(report) is None:
             why.setdefault(shorten(no_estimate(report), 160), []).append(row)
     return (*lines, *(("no estimate", f"{rows_named(each)}: {reason}") for reason, each in why.items()))
+
+
+def learned_lines(found: Learned | None) -> tuple[tuple[str, str], ...]:
+    """The lines on what the compiler's cycles say of the candidates that were not compiled, as pairs; () = nothing."""
+    if found is None:
+        return ()
+    by = found.correction
+    traffic, products, step = by.weights
+    # of 10**6 ps
+    rates = round(1e6 * traffic), round(1e6 * products), round(step)
+    lines = [("learned", problems.LEARNED(found.compiled, *rates, by.error, by.worst))]
+    if found.predicted:
+        those = "; ".join(f"{chosen_text(values)} ({cycles:,})" for values, cycles in found.predicted)
+        lines.append(("", problems.LEARNED_OF_REST(those, found.fewest)))
+    return tuple(lines)
 
 
 def _notes(rows: Sequence[Tiling], unasked: bool = True) -> list[str]:

@@ -36,6 +36,7 @@ from layoutproof.searching.branch import DIVIDES
 from layoutproof.searching.compiled import CompilerReply
 from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, order, words
 from layoutproof.searching.cost import FIGURES, CostModel, limit_of
+from layoutproof.searching.learned import Learned, learned
 from layoutproof.searching.legal import MEMORY, PARTIAL, against
 from layoutproof.searching.machines import machine
 from layoutproof.searching.problem import Problem
@@ -89,6 +90,8 @@ class _TracedSearch:
         self.ranked: list[TracedCandidate] = []
         self.aside: list[TracedCandidate] = []
         self.told: list[Report] = []
+        self.asked: list[TracedCandidate] = []
+        self.learned: Learned | None = None
         self.looked_at = self.cheaper = self.unjudged = 0
         self.unasked = self.compute = ""
         self.counted = problem.flops is None and (candidates.stopped or candidates.count <= COUNTED)
@@ -103,7 +106,9 @@ class _TracedSearch:
             raise Contradicted
         self.cheaper = self.undecided.total()
         self.ranked.sort(key=lambda one: (one.cost, one.figures["bytes"], tuple(one.values.values())))
-        self._count_the_rest(self.ranked[self._take(best, effort) :])
+        rest = self.ranked[self._take(best, effort) :]
+        self._count_the_rest(rest)
+        self.learned = self._learn(rest)
         return self._result()
 
     def _result(self) -> Tilings:
@@ -126,6 +131,7 @@ class _TracedSearch:
             ways=self.candidates.ways,
             compute=self.compute,
             unasked=self.unasked,
+            learned=self.learned,
         )
         return Tilings(
             problem,
@@ -257,10 +263,30 @@ class _TracedSearch:
             if len(self.found) == best:
                 return
             self.told.append(report)
+            self.asked.append(one)
             if accepted(report):
                 self.found.append(replace(one, compiled=report))
             else:
                 self._put_away(COMPILER + words(report), accepted(report) is not None)
+
+    def _learn(self, rest: Sequence[TracedCandidate]) -> Learned | None:
+        """What the compiler's cycles say of the rest, which cost more than what it was asked about."""
+        if not self.asked:
+            return None
+        problem, because = self.problem, self.because
+        numbers = machine(problem.target, self.asked[0].kernels[0], problem.step_overhead)
+
+        def legal(one: TracedCandidate) -> bool:
+            return not self._judge(one)[1]
+
+        # who was not asked about is no part of the answer, and neither is why a rule refuses it
+        self.because = dict(because)
+        try:
+            return learned([*zip(self.asked, self.told, strict=True)], rest, numbers, legal)
+        except Contradicted:
+            return None
+        finally:
+            self.because = because
 
     def _count_the_rest(self, rest: Sequence[TracedCandidate]) -> None:
         """Judges those that cost more than what is shown, where they are few: how many are refused is said of all."""

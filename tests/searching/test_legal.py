@@ -485,3 +485,39 @@ def test_assumptions_and_conditions_name_parameters() -> None:
         legal = lp.legal(function, "f32[512,128]", "s32[64]", target="v5e", parameters={"rows": sizes}, assume=assume)
         found = [legal(rows=rows).rules for rows in sizes]
         assert found == ([PROVED] + [UNKNOWN] * 6 if verdict is None else [verdict] * 7), assume
+
+
+def windows(x: Any, *, rows: int, limit: int, buffers: int, turned: bool) -> Any:
+    """Twice an array, with the memory, the buffers and the order of the grid that its caller wants."""
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(x: Any, o: Any) -> None:
+        o[...] = x[...] * 2
+
+    grid = (x.shape[0] // rows, x.shape[1] // 512)
+    at = (lambda i, j: (j, i)) if turned else lambda i, j: (i, j)
+    return pl.pallas_call(
+        body,
+        grid=grid[::-1] if turned else grid,
+        in_specs=[pl.BlockSpec((rows, 512), at, pipeline_mode=pl.Buffered(buffers))],
+        out_specs=pl.BlockSpec((rows, 512), at),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        compiler_params=pltpu.CompilerParams(vmem_limit_bytes=limit),
+    )(x)
+
+
+def test_memory_buffers_and_the_order_of_the_grid_are_parameters_like_others() -> None:
+    parameters = {"rows": [512, 2048], "limit": [1 << 23, 1 << 25], "buffers": [1, 2, 3], "turned": [0, 1]}
+    legal = lp.legal(windows, "f32[8192,4096]", target="v5e", parameters=parameters)
+    said = {}
+    for configuration in every(parameters):
+        found = legal(**configuration)
+        assert found.rules is by_kernels(windows, ["f32[8192,4096]"], configuration), configuration
+        assert found.vmem_limit == configuration["limit"]
+        said[tuple(configuration.values())] = found
+    # 4 MiB a block: three of them in 8 MiB, three of them in 32 MiB; and the TPU has no third buffer
+    assert said[2048, 1 << 23, 1, 0].rules is REFUTED
+    assert said[2048, 1 << 25, 1, 0].rules is PROVED
+    assert said[512, 1 << 25, 3, 0].rules is REFUTED
+    assert [said[512, 1 << 25, n, 1].vmem_estimate for n in (1, 2)] == [3 << 20, 4 << 20]

@@ -95,6 +95,7 @@ def test_out_of_reach_only_the_first_are_tried(monkeypatch: pytest.MonkeyPatch) 
     """More points than the cap prove nothing, so fewer are looked at: a violation further on stays undecided."""
     monkeypatch.setattr(brute, "CAP_SYMBOLIC", 10)
     monkeypatch.setattr(brute, "CAP", 100)
+    monkeypatch.setattr(brute, "BY_HAND", 1000)
     late = mapping((101,), lambda _, i: i, (20,))
     with pytest.raises(Undecided, match="more than 100 combinations"):
         brute.decide(in_bounds(late))
