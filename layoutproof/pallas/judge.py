@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,7 +30,7 @@ from layoutproof.pallas import problems, stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
-from layoutproof.pallas.refuted_if import refuted_if, sizes_needed
+from layoutproof.pallas.refuted_if import refuted_if, sizes_needed, tables_needed
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import OpenQuestion, depends, settled
 from layoutproof.pallas.ways_out import with_way_out
@@ -705,7 +705,7 @@ def _answer(
         open_ = asked.leaves_open.get(said.verdict, "")
     if said.verdict is Verdict.REFUTED:
         changing = stored_tables.why(kernel, tuple(table.name for table in read))
-        by_tables = _of_some_tables(name, kernel, asked, related)
+        by_tables = _of_some_tables(name, kernel, asked, related, said.counterexample or {})
         # a rule's answer is first of all about the tables within the assumptions
         open_ = (by_tables or changing) if isinstance(claim, Settled) else (changing or open_ or by_tables)
     if open_:
@@ -732,8 +732,12 @@ def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]
     return [relation for relation, of in found if of and (anywhere or names.intersection(of))]
 
 
-def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> str:
+def _of_some_tables(
+    name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation], point: Mapping[str, object]
+) -> str:
     """Why a refutation does not count: its tables may violate the assumed relations, which were not checked.
+
+    It does count where no entry says that it happens, and where each table has the entries that do.
 
     The entries that a claim reads keep the bounds of parts of tables; for the body's claims these are a range or a
     case.
@@ -741,8 +745,16 @@ def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Seque
     if isinstance(asked.claim, Claim):
         by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]
         related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
+    shown = READS in point or not (asked.reads and isinstance(asked.claim, Claim))
+    if related and about_body(name) and shown and not _needs(kernel, point):
+        return ""
     names = dict.fromkeys(table for relation in related for table in relations.tables_of(relation))
     return problems.TABLE_RELATIONS(listed(list(names))) if related else ""
+
+
+def _needs(kernel: Kernel, point: Mapping[str, object]) -> bool:
+    """Whether a violation needs entries of tables that not all tables have."""
+    return bool(tables_needed(kernel, Finding("", "", counterexample=point)))
 
 
 def _rests_on(

@@ -23,6 +23,7 @@ from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas import problems
+from layoutproof.pallas.every_table import is_fixed
 from layoutproof.pallas.points import READS, REPLICAS, replicas_read
 from layoutproof.solvers.brute import violates
 from layoutproof.solvers.conclude import How, left_open
@@ -80,13 +81,15 @@ def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:
             continue
         for entry, value in values.items():
             of = max((t.name for t in tables if entry == t.name or entry.startswith(f"{t.name}[")), key=len, default="")
-            if of and not _is_there(by_name[of], entry, int(value)):
+            if of and not _is_there(kernel, by_name[of], entry, int(value)):
                 found.setdefault(of, {})[entry] = int(value)
     return {name: [of[entry] for entry in sorted(of, key=_place)] for name, of in found.items()}
 
 
-def _is_there(table: Table, entry: str, value: int) -> bool:
-    """Whether the code itself says that an entry holds a value."""
+def _is_there(kernel: Kernel, table: Table, entry: str, value: int) -> bool:
+    """Whether the code itself says that an entry holds a value, or what is assumed of its table does."""
+    if table.contents is None and kernel.relations and len(_place(entry)) == len(table.dims):
+        return is_fixed(kernel, table.name, _place(entry), value)
     at = tuple(Term("int", k) for k in _place(entry))
     held = known_entry(table, at) if table.contents is not None else None
     return held is not None and held.op == "int" and held.args[0] == value

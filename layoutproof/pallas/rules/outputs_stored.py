@@ -31,6 +31,7 @@ from typing import Any
 from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
+from layoutproof.bodies.stored_segments import stored_by_segments
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
@@ -116,6 +117,9 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     if by:
         return Obligation(operand.name, by_rule("", by=by), source=kernel.source)
     stores = stores_into(body, names, visit.index)
+    table = "" if body.unmodelled else stored_by_segments(kernel, body, visit, stores)
+    if table:
+        return Obligation(operand.name, by_rule("", by="isl"), source=kernel.source, tables=(table,))
     # uninitialised memory has no values to keep
     kept = any(not o.unfilled for o in shared) and not operand.windowed
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
