@@ -7,7 +7,7 @@ more than what all entries of the table come to, or than as many numbers as prog
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -18,8 +18,14 @@ from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.folding import TRUE, fold, linear
+from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
+from layoutproof.solvers.interval import Interval, ends
+
+
+MOST_WIDENED = 3
+"""Times that the interval of what a place holds grows by what is stored of it again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,8 +69,16 @@ def one_place(view: View) -> tuple[int, ...] | None:
     return tuple(int(s.start.args[0]) for s in slices) if single else None
 
 
-def carried_on(kernel: Kernel, body: Body) -> Iterator[CarriedOn]:
-    """The places of scratch in scalar memory to which each program adds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredPlace:
+    """A place of scratch in scalar memory: its loads, and its stores with what they store."""
+
+    loads: tuple[Access, ...]
+    stores: tuple[tuple[Access, Term], ...]
+
+
+def stored_places(kernel: Kernel, body: Body) -> Iterator[StoredPlace]:
+    """The places of scratch in scalar memory that are loaded, and where terms say all that is stored."""
     if kernel.platform != "tpu" or kernel.subcores:
         return
     for reference in body.references:
@@ -76,10 +90,51 @@ def carried_on(kernel: Kernel, body: Body) -> Iterator[CarriedOn]:
         if stores is None or None in places:
             continue
         for place in dict.fromkeys(places):
-            here = [one for one, at in zip(stores, places, strict=True) if at == place]
-            found = _carried(kernel, body, here, [e for e in loads if one_place(e.view) == place])
-            if found is not None:
-                yield found
+            here = tuple(one for one, at in zip(stores, places, strict=True) if at == place)
+            of = tuple(e for e in loads if isinstance(e, Access) and one_place(e.view) == place)
+            if of:
+                yield StoredPlace(of, here)
+
+
+def carried_on(kernel: Kernel, body: Body) -> Iterator[CarriedOn]:
+    """The places of scratch in scalar memory to which each program adds."""
+    for place in stored_places(kernel, body):
+        found = _carried(kernel, body, place.stores, place.loads)
+        if found is not None:
+            yield found
+
+
+def between(
+    kernel: Kernel, place: StoredPlace, within: Callable[[Term, Interval | None], object]
+) -> tuple[int, int] | None:
+    """The least and the greatest number that a place holds where it is loaded, None where that is not known.
+
+    within: the interval of a stored number, if what is loaded of the place is in another one, None = is not known.
+    """
+    if _varies(kernel, [store for store, _ in place.stores], place.loads) is None:
+        return None
+    names = {load.name for load in place.loads}
+    own = [value for _, value in place.stores if any(r.args[0].args[0] in names for r in reads((value,)))]
+    given = [within(value, None) for _, value in place.stores if value not in own]
+    held = _hull(given)
+    for _ in range(MOST_WIDENED):
+        wider = None if held is None else _hull([held, *(within(value, held) for value in own)])
+        if held is None or wider is None:
+            return None
+        if (wider.low, wider.high) == (held.low, held.high):
+            # what is loaded is stored again, and no other number
+            return held.low, held.high
+        held = wider
+    return None
+
+
+def _hull(intervals: Sequence[object]) -> Interval | None:
+    """The interval of 32-bit integers in which all of some are; None where there are none, or larger numbers."""
+    known = [one for one in intervals if one is not None and not isinstance(one, bool)]
+    if not known or len(known) < len(intervals):
+        return None
+    low, high = min(ends(one)[0] for one in known), max(ends(one)[1] for one in known)
+    return Interval(low, high) if -INT32 <= low and high < INT32 else None
 
 
 def _loads(body: Body, effect: Effect, reference: BodyReference) -> bool:
@@ -170,28 +225,29 @@ def own_entry(kernel: Kernel, at: Term, varies: Sequence[int], entries: int) -> 
     'j + 1 < 4'
     """
     names = [Term("name", name) for name in kernel.grid_names]
-    steps = [difference(replaced(at, renaming({str(n.args[0]): linear([(1, n)], 1)})), at) for n in names]
-    known = [step for step in steps if step is not None and step >= 0]
-    first = difference(at, linear(zip(known, names, strict=False))) if len(known) == len(names) else None
-    if first is None or first < 0:
+    found = [difference(replaced(at, renaming({str(n.args[0]): linear([(1, n)], 1)})), at) for n in names]
+    steps = [step for step in found if step is not None]
+    first = difference(at, linear(zip(steps, names, strict=False))) if len(steps) == len(names) else None
+    if first is None:
         return None
-    moved = [(step, extent) for step, extent in zip(known, kernel.grid, strict=True) if extent != 1]
-    if not all(type(extent) is int for step, extent in moved if step):
-        return fold("<", at, Term("int", entries)) if _one_by_one(kernel, known, varies) else None
-    reach = 0
-    for step, k in sorted((known[k], k) for k in varies if kernel.grid[k] != 1):
-        if step <= reach:
-            return None
-        reach += step * (int(kernel.grid[k]) - 1)  # type: ignore[arg-type]
-    last = first + sum(step * (int(extent) - 1) for step, extent in moved if step)  # type: ignore[arg-type]
-    if last < entries:
+    ends = [(0, step * (extent - 1)) for step, extent in zip(steps, kernel.grid, strict=True) if type(extent) is int]
+    known = all(type(extent) is int for step, extent in zip(steps, kernel.grid, strict=True) if step)
+    least, most = first + sum(min(pair) for pair in ends), first + sum(max(pair) for pair in ends)
+    if known and least >= 0 and most < entries and _each_its_own(kernel, steps, varies):
         return TRUE
-    return fold("<", at, Term("int", entries)) if _one_by_one(kernel, known, varies) else None
+    # programs that differ in one id read entries in order
+    forwards = [steps[k] > 0 for k in varies if kernel.grid[k] != 1] == [True] and min(steps) >= 0
+    return fold("<", at, Term("int", entries)) if first >= 0 and forwards else None
 
 
-def _one_by_one(kernel: Kernel, steps: Sequence[int], varies: Sequence[int]) -> bool:
-    """Whether the programs of a run read entries in order: they differ in one id."""
-    return [steps[k] > 0 for k in varies if kernel.grid[k] != 1] == [True]
+def _each_its_own(kernel: Kernel, steps: Sequence[int], varies: Sequence[int]) -> bool:
+    """Whether the places of programs of a run are different: each id moves further than those before it together."""
+    reach = 0
+    for step, extent in sorted((abs(steps[k]), int(kernel.grid[k])) for k in varies if kernel.grid[k] != 1):  # type: ignore[arg-type]
+        if step <= reach:
+            return False
+        reach += step * (extent - 1)
+    return True
 
 
 def programs_before(kernel: Kernel, varies: Sequence[int]) -> tuple[Term, int] | None:

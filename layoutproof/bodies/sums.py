@@ -13,16 +13,26 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from layoutproof.bodies.carried_on import CarriedOn, carried_on, own_entry, programs_before
+from layoutproof.bodies.carried_on import (
+    CarriedOn,
+    StoredPlace,
+    between,
+    carried_on,
+    own_entry,
+    programs_before,
+    stored_places,
+)
 from layoutproof.bodies.effects import Body, Handed
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined
-from layoutproof.bodies.wraps import unwrapped
+from layoutproof.bodies.wraps import bounds, unwrapped
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, linear, negation, shifted
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ONE, ZERO, Term, substitute
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.solvers.interval import Interval
 
 
 def with_sums(kernel: Kernel, body: Body) -> Body:
@@ -36,7 +46,38 @@ def with_sums(kernel: Kernel, body: Body) -> Body:
 def _with_sums(kernel: Kernel, body: Body) -> Body:
     for one in carried_on(kernel, body):
         body = _with_carried(kernel, body, one)
+    for place in stored_places(kernel, body):
+        body = _with_stored(kernel, body, place)
     return _with_handed(kernel, body) if body.handed else body
+
+
+def _with_stored(kernel: Kernel, body: Body, place: StoredPlace) -> Body:
+    """The body with the numbers between which all is that it stores to a place of scratch."""
+    loads = {load.name: body.loads[load.name] for load in place.loads}
+    tables = {table.name: table for table in every_table(kernel)}
+    spans = {loop.name: (0, INT32) for store, _ in place.stores for loop in store.spot.loops}
+
+    def within(value: Term, held: Interval | None) -> object:
+        def read(part: Term) -> tuple[int, int] | None:
+            name = str(part.args[0].args[0])
+            if name in loads:
+                return None if held is None else (int(held.low), int(held.high))
+            table = body.loads.get(name) or tables.get(name)
+            low, high = (None, None) if table is None else range_at(kernel, table, part.args[1:])
+            return (low, high - 1) if type(low) is type(high) is int else None  # type: ignore[operator]
+
+        return bounds(kernel, body, spans, read)(value)
+
+    found = between(kernel, place, within)
+    if found is None:
+        return body
+    return replace(body, loads={**body.loads, **{name: _narrowed(table, *found) for name, table in loads.items()}})
+
+
+def _narrowed(table: Table, low: int, most: int) -> Table:
+    """A table of what is loaded that holds no numbers but those from one to another."""
+    known = table.low if type(table.low) is int else low, table.high if type(table.high) is int else most + 1
+    return replace(table, low=max(low, known[0]), high=min(most + 1, known[1]))
 
 
 def _with_carried(kernel: Kernel, body: Body, one: CarriedOn) -> Body:
@@ -50,8 +91,8 @@ def _with_carried(kernel: Kernel, body: Body, one: CarriedOn) -> Body:
         number = Term("read", Term("name", load.name), *([ZERO] * len(load.view.dims or (1,))))
         fact = (before if load in one.before else after)(number)
         loaded[load.name] = (*loaded.get(load.name, ()), fact)
-        if anywhere and loads[load.name].low is None:
-            loads[load.name] = replace(loads[load.name], low=one.low, high=most + 1)
+        if anywhere:
+            loads[load.name] = _narrowed(loads[load.name], one.low, most)
     return replace(body, loads=loads, loaded=loaded)
 
 
