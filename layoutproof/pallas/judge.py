@@ -30,7 +30,7 @@ from layoutproof.pallas import problems, stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
-from layoutproof.pallas.refuted_if import refuted_if, sizes_needed, tables_needed
+from layoutproof.pallas.refuted_if import refuted_if, sizes_needed, tables_needed, whatever
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import OpenQuestion, depends, settled
 from layoutproof.pallas.ways_out import with_way_out
@@ -126,9 +126,8 @@ def judge(
             elsewhere = name in settled_elsewhere and finding.verdict is Verdict.UNKNOWN
             if (about_it or sized or whole) and not elsewhere:
                 again = _CallQuestion(call, name, module, position, obligation.subject, here is call.reading, made)
-                open_.append(
-                    OpenQuestion(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole)
-                )
+                how_again = (again.finding, again.holds, again.whatever)
+                open_.append(OpenQuestion(len(found), *how_again, about_it, about_body(name), sized, whole))
             found.append(finding)
         asked_for += [obligation for _, obligation in answers_]
     for position, finding in _settled(kernel, found, open_, strict_tables, effort).items():
@@ -266,6 +265,14 @@ class _CallQuestion:
         """The answer of another kernel, under a condition on sizes; None where it has no such question."""
         asked = self.posed(assumed)
         return None if asked is None else self.call.finding(self.name, assumed, asked, sizes)[0]
+
+    def whatever(self, assumed: Kernel, sizes: str) -> bool:
+        """Whether it is violated by another kernel whatever its tables hold, under a condition on sizes."""
+        asked = self.posed(assumed)
+        if asked is None or asked.graver or not isinstance(asked.claim, Claim):
+            return False
+        claim = replace(asked.claim, where=self.call.within(sizes), symbols=self.call.symbols)
+        return whatever(claim, self.call.how, sized=True)
 
     def holds(self, assumed: Kernel, sizes: str) -> bool:
         """Whether it is proved of another kernel, under a condition on sizes."""
