@@ -6,20 +6,26 @@ the table holds. It is shown of one table that is as assumed, entry by entry, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice, product
+from typing import TYPE_CHECKING
 
 from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import Body
 from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.core.errors import LayoutError, Undecided
-from layoutproof.core.folding import FALSE, TRUE, all_of, fold, folded, negation
-from layoutproof.core.term import Term, reads
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, folded, negation
+from layoutproof.core.term import ZERO, Term, reads
+from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.relations import tables_of
+from layoutproof.kernel.windows import block_count
 from layoutproof.pallas.witnesses import value_in, witness
 from layoutproof.solvers.decide import proves
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_PROGRAMS = 4096
 """Programs in which a violation is looked for with one table, the first ones and the last ones first."""
@@ -70,6 +76,68 @@ def in_every_table(kernel: Kernel, violation: Sequence[Term]) -> dict[str, int] 
     return None
 
 
+def blocks_outside(operand: Operand) -> dict[int, Term] | None:
+    """Of each dimension the condition that a program's block is outside of the array; None where that is not so simple.
+
+    >>> from layoutproof.kernel.kernel import Block
+    >>> i = Term("name", "i")
+    >>> {k: str(c) for k, c in blocks_outside(Operand("o", "out", (64,), "f32", (Block("blocked", 8),), (i,))).items()}
+    {0: 'i < 0 or 8 <= i'}
+    """
+    found = {}
+    for k, (term, block, extent) in enumerate(zip(operand.index, operand.block, operand.dims, strict=True)):
+        count = block_count(extent, block)
+        if block.kind not in ("blocked", "squeezed") or type(count) is not int:
+            return None
+        found[k] = any_of([fold("<", term, ZERO), fold("<=", Term("int", count), term)])
+    return found
+
+
+def in_no_program_alike(
+    kernel: Kernel, body: Body, alike: Sequence[Term], happens: Sequence[Term], unless: Term
+) -> dict[str, int] | None:
+    """The ids of a program such that in every table none of those like it does something; None where none was found.
+
+    alike: terms over ids and entries that are equal in programs that are alike, the blocks of a grid's array.  happens:
+    the condition of each thing that one may do, over ids and entries.  unless: the condition of programs that do not
+    count, which no table meets of the one that is found.
+    """
+    import numpy as np
+
+    terms = [*alike, *happens, unless]
+    tables = [read.args[0].args[0] for read in reads(terms)]
+    known = {table.name for table in kernel.tables}
+    strange = {name for term in terms for name in names_in(term)} - set(kernel.grid_names)
+    programs = list(_programs(kernel))
+    if strange or not tables or not known.issuperset(tables) or not programs or len(programs) == MOST_PROGRAMS:
+        return None
+    held = witness(kernel, related(kernel, tables), {})
+    if held is None:
+        return None
+    columns = np.array(programs).reshape(len(programs), -1).T
+    ids = dict(zip(kernel.grid_names, columns, strict=True))
+    blocks = [tuple(row) for row in np.stack([_over(term, ids, held) for term in alike], axis=1).tolist()]
+    done = np.any([_over(term, ids, held) for term in happens], axis=0) if happens else np.zeros(len(programs), bool)
+    stored = {block for block, one in zip(blocks, done.tolist(), strict=True) if one}
+    left = [program for program, block in zip(programs, blocks, strict=True) if block not in stored]
+    for program in left[:MOST_PROVED]:
+        here = renaming({name: Term("int", k) for name, k in zip(kernel.grid_names, program, strict=True)})
+        same = [fold("==", term, replaced(replaced(term, here), folded)) for term in alike]
+        if not _never(kernel, replaced(replaced(unless, here), folded)):
+            continue
+        if all(_never(kernel, all_of([one, *same]), body) for one in happens):
+            return dict(zip(kernel.grid_names, program, strict=True))
+    return None
+
+
+def _over(term: Term, ids: Mapping[str, NDArray[np.int64]], held: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The values of a term in some programs."""
+    import numpy as np
+
+    some = next(iter(ids.values()))
+    return np.broadcast_to(value_in(term, ids, held), some.shape).astype(np.int64)
+
+
 def related(kernel: Kernel, names: Sequence[str]) -> list[str]:
     """Some tables and all that relations tie to them."""
     found = list(dict.fromkeys(names))
@@ -90,9 +158,9 @@ def _programs(kernel: Kernel) -> Iterator[tuple[int, ...]]:
     yield from islice(dict.fromkeys((*ends, *islice(every, MOST_PROGRAMS))), MOST_PROGRAMS)
 
 
-def _never(kernel: Kernel, condition: Term) -> bool:
-    """Whether no tables that are as assumed meet a condition on their entries."""
+def _never(kernel: Kernel, condition: Term, body: Body | None = None) -> bool:
+    """Whether no tables that are as assumed meet a condition on their entries, in any program."""
     try:
-        return proves(asked(kernel, Body(), [condition]).claim, ("isl", "smt"), effort=EFFORT)
+        return proves(asked(kernel, body or Body(), [condition]).claim, ("isl", "smt"), effort=EFFORT)
     except (Undecided, LayoutError):
         return False

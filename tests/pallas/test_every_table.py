@@ -131,3 +131,61 @@ def test_what_every_table_has_is_what_every_table_has(said: str) -> None:
             found += 1
             assert all(t[ids["i"] + by] >= most for t in tables)
     assert found
+
+
+def summed(ends: Any, t: jax.Array, x: jax.Array) -> jax.Array:
+    """Adds the blocks of a group, and stores the sum in the steps that `ends` says."""
+
+    def body(t_ref: Any, x_ref: Any, o_ref: Any, s_ref: Any) -> None:
+        i = pl.program_id(0)
+        begins = (i == 0) | (t_ref[i] != t_ref[jnp.maximum(i - 1, 0)])
+        s_ref[...] = jnp.where(begins, 0.0, s_ref[...]) + x_ref[...]
+
+        @pl.when(ends(t_ref, i))
+        def _() -> None:
+            o_ref[...] = s_ref[...]
+
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(STEPS,),
+        in_specs=[pl.BlockSpec((8, 128), lambda i, t: (i, 0))],
+        out_specs=pl.BlockSpec((8, 128), lambda i, t: (t[i], 0)),
+        scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)],
+    )
+    return pl.pallas_call(body, grid_spec=spec, out_shape=jax.ShapeDtypeStruct((GROUPS * 8, 128), jnp.float32))(t, x)
+
+
+def _changes(t: Any, i: Any) -> Any:
+    return t[i] != t[jnp.minimum(i + 1, STEPS - 1)]
+
+
+IN_ORDER = f"prefetch0 is sorted_ids(below={GROUPS})"
+
+
+@pytest.mark.parametrize(
+    ("ends", "assume", "verdict"),
+    [
+        (lambda t, i: (i == STEPS - 1) | _changes(t, i), (IN_ORDER,), Verdict.PROVED),
+        # the last group, which every table has
+        (_changes, (IN_ORDER,), Verdict.REFUTED),
+        # the group of step 0, where there is another one
+        (lambda t, i: i == STEPS - 1, (IN_ORDER, "prefetch0[0] < prefetch0[-1]"), Verdict.REFUTED),
+        (lambda t, i: i == STEPS - 1, (IN_ORDER,), Verdict.UNKNOWN),
+        # in any order the last group may have ended before
+        (_changes, (f"0 <= prefetch0 < {GROUPS}",), Verdict.UNKNOWN),
+        # a block that may be outside is for another question
+        (_changes, (f"prefetch0 is sorted_ids(below={GROUPS + 1})",), Verdict.UNKNOWN),
+    ],
+    ids=["where a group ends", "not the last", "only the last", "one may be all", "in any order", "one too many"],
+)
+def test_a_visit_that_stores_nothing_in_every_table(ends: Any, assume: tuple[str, ...], verdict: Verdict) -> None:
+    given = jax.ShapeDtypeStruct((STEPS,), jnp.int32), jax.ShapeDtypeStruct((STEPS * 8, 128), jnp.float32)
+    call = lp.kernels(lambda t, x: summed(ends, t, x), *given, assume=assume, properties=["outputs_stored"])
+    assert min(f.verdict for f in call.findings) is verdict
+
+
+def test_a_visit_that_is_refuted_stores_nothing_in_any_table() -> None:
+    """All tables in order, one by one."""
+    for t in itertools.combinations_with_replacement(range(GROUPS), STEPS):
+        stored = {t[i] for i in range(STEPS) if t[i] != t[min(i + 1, STEPS - 1)]}
+        assert t[-1] not in stored

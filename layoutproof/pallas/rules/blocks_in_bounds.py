@@ -26,18 +26,17 @@ from functools import partial
 from typing import Any
 
 from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
-from layoutproof.core.folding import any_of, fold
 from layoutproof.core.index_map import Index
 from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point, Verdict
-from layoutproof.core.term import ZERO, Term, reads
+from layoutproof.core.term import Term, reads
 from layoutproof.kernel.fixes import KernelFix, out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
-from layoutproof.kernel.windows import block_count, bounded_ends, consistent, program_map
+from layoutproof.kernel.windows import bounded_ends, consistent, program_map
 from layoutproof.pallas import stored_tables
-from layoutproof.pallas.every_table import in_every_table
+from layoutproof.pallas.every_table import blocks_outside, in_every_table
 
 DIMENSION_AT = Template("pallas.blocks_in_bounds_dimension_at", "{operand} dimension {dimension} at program {program}")
 BLOCK_OUTSIDE = Template(
@@ -57,8 +56,8 @@ SLICE_OUTSIDE = Template(
 )
 OUTSIDE_WHATEVER = Template(
     "pallas.blocks_in_bounds_outside_whatever",
-    "{operand} dimension {dimension} at program {program}: the block index {term} is outside of 0..{last} in every "
-    "table that is as assumed",
+    "{operand} dimension {dimension} at program {program}: block {term} is outside of the array, which has {extent}, in "
+    "every table that is as assumed",
 )
 
 
@@ -143,17 +142,13 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
 def _whatever(kernel: Kernel, operand: Operand, dims: list[int], found: Obligation) -> Obligation:
     """The first program whose block is outside in every table that is as assumed; that holds where there is none."""
     held = replace(found, claim=by_rule(""), graver=())
-    counts = [block_count(extent, block) for extent, block in zip(operand.dims, operand.block, strict=True)]
-    for d, (term, block, count) in enumerate(zip(operand.index, operand.block, counts, strict=True)):
-        if block.kind not in ("blocked", "squeezed") or type(count) is not int:
-            continue
-        outside = any_of([fold("<", term, ZERO), fold("<=", Term("int", count), term)])
+    for d, outside in (blocks_outside(operand) or {}).items():
         ids = in_every_table(kernel, [outside])
         if ids is not None:
             program = tuple(ids.values())
             told = Settled(
                 Verdict.REFUTED,
-                OUTSIDE_WHATEVER(operand.name, dims[d], program, term, count - 1),
+                OUTSIDE_WHATEVER(operand.name, dims[d], program, operand.index[d], operand.dims[d]),
                 by="smt",
                 counterexample={"program": program},
             )

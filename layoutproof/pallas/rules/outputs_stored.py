@@ -21,7 +21,7 @@ Limits: The primitives that are modelled: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -32,9 +32,11 @@ from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, F
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
 from layoutproof.bodies.stored_segments import stored_by_segments
+from layoutproof.bodies.terms import inlined
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.folding import all_of, any_of
 from layoutproof.core.message import Template
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
@@ -47,6 +49,7 @@ from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
 from layoutproof.pallas.device_problems import stored_of_devices
+from layoutproof.pallas.every_table import blocks_outside, in_no_program_alike
 from layoutproof.pallas.points import READS
 from layoutproof.pallas.thread_problems import stored_by_threads
 from layoutproof.solvers.decide import decide
@@ -157,7 +160,29 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         fixes=asked.fixes,
     )
     by_tables = (partial(_of_some_tables, kernel, operand),) if kernel.tables else ()
-    return replace(found, graver=(graver, *by_tables))
+    in_all = (partial(_of_every_table, kernel, body, operand, found, stores),) if not visit.exact else ()
+    return replace(found, graver=(*in_all, graver, *by_tables))
+
+
+def _of_every_table(
+    kernel: Kernel, body: Body, operand: Operand, found: Obligation, stores: Sequence[StoredRegion]
+) -> Obligation:
+    """The first program whose block none of those that have it stores into, in every table that is as assumed.
+
+    It is proved where there is none.
+    """
+    held = replace(found, claim=by_rule(""), leaves_open={}, graver=())
+    paths = [inlined(body.definitions, all_of(store.path)) for store in stores]
+    outside = blocks_outside(operand)
+    ids = None if outside is None else in_no_program_alike(kernel, body, operand.index, paths, any_of(outside.values()))
+    if ids is None:
+        return held
+    lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in stores if store.source))
+    by = f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
+    program = tuple(ids.values())
+    said = NO_STORE(program, f"an element of the window of {operand.name}", by)
+    told = Settled(Verdict.REFUTED, said, LOOK_AT_ALL(), "smt", {"program": program})
+    return replace(held, claim=told, fixes=lambda at: ())
 
 
 def _run(kernel: Kernel, body: Body, operand: Operand, reference: BodyReference, visit: Visit) -> str:
