@@ -23,7 +23,6 @@ from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.solvers.interval import Interval, ends
 
-
 MOST_WIDENED = 3
 """Times that the interval of what a place holds grows by what is stored of it again."""
 
@@ -134,13 +133,14 @@ def _hull(intervals: Sequence[object]) -> Interval | None:
     if not known or len(known) < len(intervals):
         return None
     low, high = min(ends(one)[0] for one in known), max(ends(one)[1] for one in known)
-    return Interval(low, high) if -INT32 <= low and high < INT32 else None
+    return Interval(low, high) if low >= -INT32 and high < INT32 else None
 
 
 def _loads(body: Body, effect: Effect, reference: BodyReference) -> bool:
     """Whether an effect is a load of a reference whose number a term may speak of."""
-    load = isinstance(effect, Access) and effect.kind == "read" and effect.view.reference is reference
-    return load and effect.mask is None and effect.name in body.loads and body.loads[effect.name].bits == 32
+    if not isinstance(effect, Access) or effect.kind != "read" or effect.view.reference is not reference:
+        return False
+    return effect.mask is None and effect.name in body.loads and body.loads[effect.name].bits == 32
 
 
 def _carried(
@@ -175,7 +175,7 @@ def _names(value: Term, load: Access) -> bool:
 def _beside(value: Term, load: Access) -> Term | None:
     """What is added to the number that was loaded; None where that is not all that is done to it."""
     whole = unwrapped(value)
-    parts = whole.args if whole.op == "+" else ()
+    parts: tuple[Term, ...] = whole.args if whole.op == "+" else ()
     others = [part for part in parts if not (part.op == "read" and part.args[0].args[0] == load.name)]
     if len(others) == 1 and not _names(others[0], load):
         return others[0]
@@ -243,7 +243,7 @@ def own_entry(kernel: Kernel, at: Term, varies: Sequence[int], entries: int) -> 
 def _each_its_own(kernel: Kernel, steps: Sequence[int], varies: Sequence[int]) -> bool:
     """Whether the places of programs of a run are different: each id moves further than those before it together."""
     reach = 0
-    for step, extent in sorted((abs(steps[k]), int(kernel.grid[k])) for k in varies if kernel.grid[k] != 1):  # type: ignore[arg-type]
+    for step, extent in sorted((abs(steps[k]), int(kernel.grid[k])) for k in varies if kernel.grid[k] != 1):
         if step <= reach:
             return False
         reach += step * (extent - 1)
@@ -260,7 +260,7 @@ def programs_before(kernel: Kernel, varies: Sequence[int]) -> tuple[Term, int] |
     extents = [kernel.grid[k] for k in varies]
     if any(type(extent) is not int for extent in extents):
         return None
-    sizes = [int(extent) for extent in extents]  # type: ignore[arg-type]
+    sizes = [int(extent) for extent in extents]
     steps = [prod(sizes[k + 1 :]) for k in range(len(sizes))]
     names = [Term("name", kernel.grid_names[k]) for k in varies]
     return linear(zip(steps, names, strict=True)), prod(sizes)

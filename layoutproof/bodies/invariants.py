@@ -13,12 +13,10 @@ from typing import Any
 
 from layoutproof.bodies.carried_on import one_place, stored_numbers
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Effect, KeptEntry, Loop, View, writes_to
-from layoutproof.bodies.integers import number_of
+from layoutproof.bodies.effects import Access, Body, KeptEntry, Loop
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import names_in
-from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, linear, negation

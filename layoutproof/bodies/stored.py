@@ -381,7 +381,11 @@ def _every_value(body: Body, told: _Told, single: TablePoint, more: Mapping[str,
         spans = tuple(extents.get(name) for name in bare_names)
         plain = spans == table.dims and len(set(bare_names)) == len(bare_names) == len(read.args) - 1
         names = bare_names if plain else sorted(set(names_in(read)) & set(extents))
-        if not takes_every_value(table) or set(names) & set(whole) or not (plain or _all_entries(body, read, table, more)):
+        if (
+            not takes_every_value(table)
+            or set(names) & set(whole)
+            or not (plain or _all_entries(body, read, table, more))
+        ):
             return False
         whole += names
     if len({id(table) for table in single.tables}) < len(single.tables):

@@ -81,7 +81,7 @@ def _between(kernel: Kernel, body: Body, visit: Visit, one: _Segments, element: 
     last = linear([(1, size_term(kernel.grid[kernel.grid_names.index(one.over)]))], -1)
     first, end = (replaced(term, renaming({one.over: place})) for term, place in ((one.begin, ZERO), (one.end, last)))
     missed = any_of([fold("<", element, first), fold("<=", end, element)])
-    elements = dict(zip(visit.element.names, visit.element.extents, strict=True))
+    elements = {n: k for n, k in zip(visit.element.names, visit.element.extents, strict=True) if type(k) is int}
     claims = (asked(kernel, body, [outside]), asked(kernel, body, [visit.valid, missed], elements=elements))
     return all(proves(claim.claim, ("isl", "smt")) for claim in claims)
 

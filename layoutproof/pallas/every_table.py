@@ -41,7 +41,8 @@ def is_fixed(kernel: Kernel, name: str, at: tuple[int, ...], value: int) -> bool
 
     >>> from layoutproof.kernel.kernel import Table
     >>> from layoutproof.kernel.table_assumptions import with_assumptions
-    >>> kernel = with_assumptions(Kernel("k", (4,), ("i",), (), tables=(Table("t", (4,)),)), ["0 <= t < 9", "t[0] == 3"])
+    >>> kernel = Kernel("k", (4,), ("i",), (), tables=(Table("t", (4,)),))
+    >>> kernel = with_assumptions(kernel, ["0 <= t < 9", "t[0] == 3"])
     >>> is_fixed(kernel, "t", (0,), 3), is_fixed(kernel, "t", (1,), 3)
     (True, False)
     """
@@ -86,7 +87,7 @@ def blocks_outside(operand: Operand) -> dict[int, Term] | None:
     """
     found = {}
     for k, (term, block, extent) in enumerate(zip(operand.index, operand.block, operand.dims, strict=True)):
-        count = block_count(extent, block)
+        count = block_count(extent, block) if type(extent) is int else None
         if block.kind not in ("blocked", "squeezed") or type(count) is not int:
             return None
         found[k] = any_of([fold("<", term, ZERO), fold("<=", Term("int", count), term)])

@@ -130,7 +130,9 @@ def whatever(claim: Claim, how: How, sized: bool = False) -> bool:
         if label == "values" or label.endswith(READS) or (label.endswith(REPLICAS) and "[" in name)
     ]
     extents: list[Any] = [claim.points[label].extents[k] for label, k in free]
-    if point is None or ("sizes" in point and not sized) or any(type(e) is not int for e in extents) or prod(extents) > MOST:
+    if point is None or ("sizes" in point and not sized):
+        return False
+    if any(type(e) is not int for e in extents) or prod(extents) > MOST:
         return False
     try:
         for values in product(*map(range, extents)):

@@ -79,7 +79,7 @@ def too_few(kernel: Kernel, operand: Operand) -> tuple[int, int] | None:
     plain = all(block.kind in ("blocked", "squeezed") for block in operand.block)
     if not plain or not all(type(n) is int and n > 0 for n in (*programs, *(n for pair in sizes for n in pair))):
         return None
-    most, blocks = prod(map(int, programs)), prod(-(-int(extent) // int(size)) for extent, size in sizes)  # type: ignore[arg-type]
+    most, blocks = prod(map(int, programs)), prod(-(-int(extent) // int(size)) for extent, size in sizes)
     return (most, blocks) if most < blocks else None
 
 

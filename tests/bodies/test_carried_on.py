@@ -1,4 +1,4 @@
-"""Numbers that programs carry on in scratch: right and wrong kernels, and what is known of them against literal runs."""
+"""Numbers that programs carry on in scratch: right and wrong kernels, held against literal runs."""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ def worst(question: str, *assume: str, entries: int = STEPS, **how: int) -> Any:
         ((IDS, RISES), Verdict.REFUTED),
         ((IDS,), Verdict.UNKNOWN),
         ((IDS, RISES.replace(f"== {GROUPS}", f"<= {GROUPS}")), Verdict.UNKNOWN),
-        ((IDS.replace(f"{GROUPS + 1}", f"{GROUPS}"), RISES.replace(f"== {GROUPS}", f"== {GROUPS - 1}")), Verdict.PROVED),
+        (
+            (IDS.replace(f"{GROUPS + 1}", f"{GROUPS}"), RISES.replace(f"== {GROUPS}", f"== {GROUPS - 1}")),
+            Verdict.PROVED,
+        ),
     ],
     ids=["the last one is outside", "any may be", "the last one may be", "none is"],
 )

@@ -56,8 +56,8 @@ SLICE_OUTSIDE = Template(
 )
 OUTSIDE_WHATEVER = Template(
     "pallas.blocks_in_bounds_outside_whatever",
-    "{operand} dimension {dimension} at program {program}: block {term} is outside of the array, which has {extent}, in "
-    "every table that is as assumed",
+    "{operand} dimension {dimension} at program {program}: block {term} is outside of the array, which has {extent}, "
+    "in every table that is as assumed",
 )
 
 
