@@ -77,20 +77,22 @@ def in_every_table(kernel: Kernel, violation: Sequence[Term]) -> dict[str, int] 
     return None
 
 
-def blocks_outside(operand: Operand) -> dict[int, Term] | None:
-    """Of each dimension the condition that a program's block is outside of the array; None where that is not so simple.
+def blocks_outside(operand: Operand) -> dict[int, tuple[Term, int]] | None:
+    """Of each dimension the condition that a program's block is outside of the array, and the last block inside.
+
+    None where that is not so simple.
 
     >>> from layoutproof.kernel.kernel import Block
     >>> i = Term("name", "i")
-    >>> {k: str(c) for k, c in blocks_outside(Operand("o", "out", (64,), "f32", (Block("blocked", 8),), (i,))).items()}
-    {0: 'i < 0 or 8 <= i'}
+    >>> blocks_outside(Operand("o", "out", (64,), "f32", (Block("blocked", 8),), (i,)))
+    {0: (Term(i < 0 or 8 <= i), 7)}
     """
     found = {}
     for k, (term, block, extent) in enumerate(zip(operand.index, operand.block, operand.dims, strict=True)):
         count = block_count(extent, block) if type(extent) is int else None
         if block.kind not in ("blocked", "squeezed") or type(count) is not int:
             return None
-        found[k] = any_of([fold("<", term, ZERO), fold("<=", Term("int", count), term)])
+        found[k] = any_of([fold("<", term, ZERO), fold("<=", Term("int", count), term)]), count - 1
     return found
 
 

@@ -153,7 +153,7 @@ def test_one_row_more_in_all_and_the_last_ones_are_behind_the_end() -> None:
 @pytest.mark.parametrize(
     ("grid", "parallel", "right"),
     [((3, GROUPS), False, True), ((GROUPS + 1,), False, False), ((GROUPS,), True, False)],
-    ids=["each row of programs begins anew", "more programs than entries", "a core need not have the first program"],
+    ids=["each row of programs begins anew", "more programs than entries", "some cores begin later"],
 )
 def test_a_run_of_programs_has_each_entry_once(grid: tuple[int, ...], parallel: bool, right: bool) -> None:
     step, assume, _ = CASES["the groups before"]

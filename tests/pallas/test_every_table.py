@@ -94,7 +94,7 @@ def test_a_read_behind_a_table_is_refuted_whatever_relations_say_of_its_entries(
         (GROUPS, GROUPS, GROUPS - 1, Verdict.REFUTED),
         (GROUPS + 1, GROUPS + 1, GROUPS, Verdict.UNKNOWN),
     ],
-    ids=["each block", "one number more", "a program too few", "an entry that no program reads"],
+    ids=["each block", "one number more", "a program too few", "an unread entry"],
 )
 def test_a_permutation_leaves_no_block_out(below: int, entries: int, steps: int, verdict: Verdict) -> None:
     assert worst("outputs_covered", ORDER.format(below), entries=entries, steps=steps).verdict is verdict

@@ -56,8 +56,8 @@ SLICE_OUTSIDE = Template(
 )
 OUTSIDE_WHATEVER = Template(
     "pallas.blocks_in_bounds_outside_whatever",
-    "{operand} dimension {dimension} at program {program}: block {term} is outside of the array, which has {extent}, "
-    "in every table that is as assumed",
+    "{operand} dimension {dimension} at program {program}: the block index {term} is none of 0..{last} in every table "
+    "that is as assumed",
 )
 
 
@@ -142,13 +142,13 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
 def _whatever(kernel: Kernel, operand: Operand, dims: list[int], found: Obligation) -> Obligation:
     """The first program whose block is outside in every table that is as assumed; that holds where there is none."""
     held = replace(found, claim=by_rule(""), graver=())
-    for d, outside in (blocks_outside(operand) or {}).items():
+    for d, (outside, last) in (blocks_outside(operand) or {}).items():
         ids = in_every_table(kernel, [outside])
         if ids is not None:
             program = tuple(ids.values())
             told = Settled(
                 Verdict.REFUTED,
-                OUTSIDE_WHATEVER(operand.name, dims[d], program, operand.index[d], operand.dims[d]),
+                OUTSIDE_WHATEVER(operand.name, dims[d], program, operand.index[d], last),
                 by="smt",
                 counterexample={"program": program},
             )
