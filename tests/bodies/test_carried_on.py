@@ -203,3 +203,37 @@ def test_what_is_said_of_entries_of_their_own_is_so_of_every_program() -> None:
                 assert len(set(run)) == len(run)
                 assert all(0 <= place < entries for place in run)
     assert said == {"none", "always", "where"}
+
+
+@pytest.mark.parametrize(("turns", "right"), [(1, True), (2, False)])
+def test_what_a_later_turn_loads_has_the_summand_in_it(turns: int, right: bool) -> None:
+    def called(t: jax.Array, x: jax.Array) -> jax.Array:
+        def body(t_ref: Any, x_ref: Any, o_ref: Any, s_ref: Any) -> None:
+            i = pl.program_id(0)
+
+            @pl.when(i == 0)
+            def _() -> None:
+                s_ref[0] = 0
+
+            first = s_ref[0]
+
+            def turn(_: Any, none: int) -> int:
+                o_ref[...] = x_ref[pl.ds(s_ref[0] + t_ref[i], 8), :]
+                s_ref[0] = first + t_ref[i]
+                return none
+
+            if turns == 1:
+                turn(0, 0)
+            else:
+                jax.lax.fori_loop(0, turns, turn, 0)
+
+        spec = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(GROUPS,),
+            in_specs=[pl.BlockSpec((ROWS, 128), lambda *ids: (0, 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda *ids: (ids[0], 0)),
+            scratch_shapes=[pltpu.SMEM((1,), jnp.int32)],
+        )
+        return pl.pallas_call(body, grid_spec=spec, out_shape=X)(t, x)
+
+    assert (verdict(called, SUM) is Verdict.PROVED) is right
