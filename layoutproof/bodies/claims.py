@@ -486,6 +486,7 @@ def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> t
     todo = list(terms)
     waiting = [(fact, {p.args[0] for p in parts_of(fact) if p.op == "name"}) for fact in body.facts]
     told_of: set[str] = set()
+    loaded = dict(body.loaded) if isinstance(body, Body) else {}
 
     def speaks_of_here(fact: Term) -> bool:
         return all(not name.startswith("loop") or name in loops for name in _reached(body, fact))
@@ -508,6 +509,8 @@ def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> t
             waiting = [(fact, of) for fact, of in waiting if not of & unknown]
             told += [fact for name in sorted(unknown - told_of) for fact in body.unknowns[name].facts]
             told_of |= unknown
+            of_loads = [str(read.args[0].args[0]) for read in reads]
+            told += [fact for name in of_loads if name in loaded for fact in loaded.pop(name)]
             told = [fact for fact in told if speaks_of_here(fact)]
             facts += told
             todo += told

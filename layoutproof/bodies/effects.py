@@ -349,6 +349,7 @@ class Body:
     before.  units: the number of iterations of its loop over work that a GPU gives out, "" where there is none.
     asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
     same.
+    loaded: conditions that hold of what a load gives, by its name.
     """
 
     references: tuple[BodyReference, ...] = ()
@@ -371,6 +372,7 @@ class Body:
     asks: frozenset[str] = frozenset()
     beyond: frozenset[str] = frozenset()
     units: str = ""
+    loaded: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

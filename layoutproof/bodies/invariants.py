@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from layoutproof.bodies.carried_on import one_place, stored_numbers
 from layoutproof.bodies.claims import asked
-from layoutproof.bodies.effects import Access, Body, Effect, KeptEntry, Loop, View, writes_to
-from layoutproof.bodies.integers import number_of
+from layoutproof.bodies.effects import Access, Body, KeptEntry, Loop
 from layoutproof.bodies.order import first_of_core
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import names_in
-from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, constant, fold, linear, negation
@@ -180,17 +179,17 @@ def kept_in_memory(kernel: Kernel, body: Body) -> dict[str, KeptEntry]:
         filled = reference.role in ("in", "prefetch") and reference.memory == "smem"
         if not filled or not seen or reference.name in body.beyond:
             continue
-        stores = _stores(body.effects, reference.name)
+        stores = stored_numbers(body.effects, reference.name)
         if stores is None:
             continue
-        places = {_place(e.view) for e, _ in stores} | {_place(e.view) for e in seen.values()}
+        places = {one_place(e.view) for e, _ in stores} | {one_place(e.view) for e in seen.values()}
         if None in places:
             places = {None}
         sign = _keeps(kernel, body, seen, stores, None)
         least = _least(seen, stores)
         for place in places:
-            of = [(e, value) for e, value in stores if place is None or _place(e.view) == place]
-            here = {name: e for name, e in seen.items() if place is None or _place(e.view) == place}
+            of = [(e, value) for e, value in stores if place is None or one_place(e.view) == place]
+            here = {name: e for name, e in seen.items() if place is None or one_place(e.view) == place}
             # where a number may fall below 0, the contents of one place may reach another
             among = (seen, stores) if not sign else (here, of)
             highs = tuple(high for high in sorted(_tops(of)) if _keeps(kernel, body, *among, high))
@@ -213,7 +212,7 @@ def _least(seen: Collection[str], stores: Sequence[tuple[Access, Term]]) -> int 
 
 def keeps_range(kernel: Kernel, body: Body, name: str, low: int, high: int) -> bool:
     """Whether every store to a reference puts a number from low to high - 1 there, as long as all that is loaded is."""
-    stores = _stores(body.effects, name)
+    stores = stored_numbers(body.effects, name)
     return stores is not None and _keeps(kernel, body, _loads(body, name), stores, high, low)
 
 
@@ -227,7 +226,7 @@ def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
         seen = {name: e for name, e in _loads(body, reference.name).items() if body.loads[name].low is None}
         if reference.role != "scratch" or reference.memory != "smem" or not seen or reference.name in body.beyond:
             continue
-        stores = _stores(body.effects, reference.name)
+        stores = stored_numbers(body.effects, reference.name)
         if stores is None or not all(_stored_first(kernel, body, stores, load) for load in seen.values()):
             continue
         high = next((high for high in (*sorted(_tops(stores)), None) if _keeps(kernel, body, seen, stores, high)), 0)
@@ -238,13 +237,13 @@ def bounded_in_scratch(kernel: Kernel, body: Body) -> dict[str, Table]:
 
 def _stored_first(kernel: Kernel, body: Body, stores: Sequence[tuple[Access, Term]], load: Access) -> bool:
     """Whether the first program of a core surely stores to what a load reads, before it loads."""
-    place = _place(load.view)
+    place = one_place(load.view)
     if place is None:
         return False
     before = [
         all_of(store.spot.path)
         for store, _ in stores
-        if _place(store.view) == place
+        if one_place(store.view) == place
         and store.spot.number < load.spot.number
         and not store.spot.loops
         and store.mask is None
@@ -257,31 +256,6 @@ def _loads(body: Body, name: str) -> dict[str, Access]:
     """The loads of a reference whose numbers a term may speak of, by their names."""
     loads = (e for e in body.effects if isinstance(e, Access) and e.kind == "read" and e.view.reference.name == name)
     return {load.name: load for load in loads if load.name in body.loads}
-
-
-def _stores(effects: Iterable[Effect], name: str) -> list[tuple[Access, Term]] | None:
-    """Every store to a reference and the number that it stores; None where one stores what no term says."""
-    found = []
-    for effect in effects:
-        view = writes_to(effect)
-        if view is None or view.reference.name != name:
-            continue
-        if not isinstance(effect, Access) or effect.kind == "add" or any(n != 1 for n in effect.value.dims):
-            return None
-        try:
-            found.append((effect, number_of(effect.value.number((ZERO,) * len(effect.value.dims)))))
-        except Lost:
-            return None
-    return found
-
-
-def _place(view: View) -> tuple[int, ...] | None:
-    """The one element that a view is, where constants say so."""
-    if len(view.steps) != 1 or view.steps[0].kind != "slices":
-        return None
-    slices = view.steps[0].slices
-    single = all(s.start.op == "int" and s.size.op == "int" and s.size.args[0] == 1 for s in slices)
-    return tuple(int(s.start.args[0]) for s in slices) if single else None
 
 
 def _tops(stores: Sequence[tuple[Access, Term]]) -> set[int]:

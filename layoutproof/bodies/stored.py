@@ -44,11 +44,10 @@ from layoutproof.core.folding import TRUE, all_of, any_of, negation
 from layoutproof.core.message import message_of
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Counterexample, Point
-from layoutproof.core.size import product
 from layoutproof.core.space import Space
 from layoutproof.core.term import ZERO, Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
-from layoutproof.kernel.read_consistency import range_of
+from layoutproof.kernel.read_consistency import takes_every_value
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.solvers.decide import proves
 
@@ -382,10 +381,11 @@ def _every_value(body: Body, told: _Told, single: TablePoint, more: Mapping[str,
         spans = tuple(extents.get(name) for name in bare_names)
         plain = spans == table.dims and len(set(bare_names)) == len(bare_names) == len(read.args) - 1
         names = bare_names if plain else sorted(set(names_in(read)) & set(extents))
-        values = range_of(table)
-        many = product(fixed(table.dims))
-        onto = table.onto or (table.injective and type(many) is int and values[1] - values[0] == many)
-        if not onto or set(names) & set(whole) or not (plain or _all_entries(body, read, table, more)):
+        if (
+            not takes_every_value(table)
+            or set(names) & set(whole)
+            or not (plain or _all_entries(body, read, table, more))
+        ):
             return False
         whole += names
     if len({id(table) for table in single.tables}) < len(single.tables):

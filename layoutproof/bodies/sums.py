@@ -8,29 +8,139 @@ entries together are at most so many is assumed of the table, after the body was
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from layoutproof.bodies.carried_on import (
+    CarriedOn,
+    StoredPlace,
+    between,
+    carried_on,
+    own_entry,
+    programs_before,
+    stored_places,
+)
 from layoutproof.bodies.effects import Body, Handed
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined
-from layoutproof.bodies.wraps import unwrapped
-from layoutproof.core.folding import any_of, constant, fold, linear, shifted
+from layoutproof.bodies.wraps import bounds, unwrapped
+from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, linear, negation, shifted
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ONE, ZERO, Term, substitute
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, Table
+from layoutproof.kernel.relations import range_at
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.solvers.interval import Interval
 
 
 def with_sums(kernel: Kernel, body: Body) -> Body:
     """The body with what sums of tables say of numbers that its loops hand on; another thing than a body as it is."""
     summed = any(table.total is not None for table in every_table(kernel))
-    return _with_sums(kernel, body) if summed and isinstance(body, Body) and body.handed else body
+    told = isinstance(body, Body) and (body.loads or (summed and body.handed))
+    return _with_sums(kernel, body) if told else body
 
 
 @lru_cache(maxsize=8)
 def _with_sums(kernel: Kernel, body: Body) -> Body:
+    for one in carried_on(kernel, body):
+        body = _with_carried(kernel, body, one)
+    for place in stored_places(kernel, body):
+        body = _with_stored(kernel, body, place)
+    return _with_handed(kernel, body) if body.handed else body
+
+
+def _with_stored(kernel: Kernel, body: Body, place: StoredPlace) -> Body:
+    """The body with the numbers between which all is that it stores to a place of scratch."""
+    loads = {load.name: body.loads[load.name] for load in place.loads}
+    tables = {table.name: table for table in every_table(kernel)}
+    spans = {loop.name: (0, INT32) for store, _ in place.stores for loop in store.spot.loops}
+
+    def within(value: Term, held: Interval | None) -> object:
+        def read(part: Term) -> tuple[int, int] | None:
+            name = str(part.args[0].args[0])
+            if name in loads:
+                return None if held is None else (int(held.low), int(held.high))
+            table = body.loads.get(name) or tables.get(name)
+            low, high = (None, None) if table is None else range_at(kernel, table, part.args[1:])
+            return (low, high - 1) if type(low) is type(high) is int else None
+
+        return bounds(kernel, body, spans, read)(value)
+
+    found = between(kernel, place, within)
+    if found is None:
+        return body
+    return replace(body, loads={**body.loads, **{name: _narrowed(table, *found) for name, table in loads.items()}})
+
+
+def _narrowed(table: Table, low: int, most: int) -> Table:
+    """A table of what is loaded that holds no numbers but those from one to another."""
+    known = table.low if type(table.low) is int else low, table.high if type(table.high) is int else most + 1
+    return replace(table, low=max(low, known[0]), high=min(most + 1, known[1]))
+
+
+def _with_carried(kernel: Kernel, body: Body, one: CarriedOn) -> Body:
+    """The body with what is known of a number in scratch to which each program adds."""
+    found = _carried_facts(kernel, one)
+    if found is None:
+        return body
+    most, before, after, anywhere = found
+    loads, loaded = dict(body.loads), dict(body.loaded)
+    for load in (*one.before, *one.after):
+        number = Term("read", Term("name", load.name), *([ZERO] * len(load.view.dims or (1,))))
+        fact = (before if load in one.before else after)(number)
+        loaded[load.name] = (*loaded.get(load.name, ()), fact)
+        if anywhere:
+            loads[load.name] = _narrowed(loads[load.name], one.low, most)
+    return replace(body, loads=loads, loaded=loaded)
+
+
+_Fact = Callable[[Term], Term]
+"""The condition that holds of a number that was loaded."""
+
+
+def _carried_facts(kernel: Kernel, one: CarriedOn) -> tuple[int, _Fact, _Fact, bool] | None:
+    """The most that a number comes to, conditions on it before a program adds to it and after, and whether that holds
+    of every program. None where nothing is known."""
+    step = difference(one.summand, ZERO)
+    if step is not None:
+        ranks = programs_before(kernel, one.varies)
+        if ranks is None or step < 0 or one.high + step * ranks[1] >= INT32:
+            return None
+        rank, many = ranks
+        least = Term("int", one.low)
+
+        def counted(programs: int) -> _Fact:
+            most = linear([(step, rank)], one.high + step * programs)
+            return lambda number: all_of([fold("<=", least, number), fold("<=", number, most)])
+
+        return one.high + step * many, counted(0), counted(1), True
+    added = _added(one.summand)
+    table = None if added is None else next((t for t in every_table(kernel) if t.name == added.table), None)
+    if added is None or table is None or table.total is None or type(table.low) is not int or table.low < 0:
+        return None
+    entries = table.dims[0]
+    inside = own_entry(kernel, added.read.args[1], one.varies, entries) if type(entries) is int else None
+    if inside is None or type(entries) is not int:
+        return None
+    total = added.times * (table.total + added.more * entries)
+    if one.high + total // added.by >= INT32:
+        return None
+    below = Term("int", added.by * one.high + total)
+
+    def summed(parts: Sequence[Term]) -> _Fact:
+        def fact(number: Term) -> Term:
+            most = linear([(added.by, part) for part in (number, *parts)])
+            held = all_of([fold("<=", Term("int", one.low), number), fold("<=", most, below)])
+            return any_of([negation(inside), held])
+
+        return fact
+
+    return one.high + total // added.by, summed([added.term]), summed([]), inside is TRUE
+
+
+def _with_handed(kernel: Kernel, body: Body) -> Body:
     unknowns = dict(body.unknowns)
     for one in body.handed:
         tiles = _tiles_of_rows(kernel, body, one)
@@ -66,6 +176,11 @@ class _Added:
     times: int = 1
     more: int = 0
     by: int = 1
+
+    @property
+    def table(self) -> str:
+        """The name of the table that has the entry."""
+        return str(self.read.args[0].args[0])
 
     def at(self, entry: Term) -> Term:
         """The same of another entry."""

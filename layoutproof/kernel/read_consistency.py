@@ -55,6 +55,20 @@ def range_of(table: Table) -> tuple[Extent, Extent]:
     return low, high
 
 
+def takes_every_value(table: Table) -> bool:
+    """Whether every value of a table occurs in it: as assumed, or since it has as many entries, of which no two agree.
+
+    >>> takes_every_value(Table("t", (4,), low=0, high=4, injective=True))
+    True
+    >>> takes_every_value(Table("t", (4,), low=0, high=5, injective=True))
+    False
+    """
+    if table.low is None or table.high is None:
+        return False
+    entries, values = fixed((product(table.dims), table.high - table.low))
+    return table.onto or (table.injective and entries == values)
+
+
 def _placed(table: Table) -> bool:
     """Whether the place of an entry in the table alone bounds its value."""
     return table.monotone and (table.injective or table.onto)

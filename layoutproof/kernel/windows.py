@@ -22,7 +22,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import Term, fixed, reads, substitute, together
 from layoutproof.kernel import problems
 from layoutproof.kernel.kernel import Block, Kernel, Operand, Table
-from layoutproof.kernel.read_consistency import consistent_reads, restricted
+from layoutproof.kernel.read_consistency import consistent_reads, restricted, takes_every_value
 from layoutproof.kernel.relations import range_at
 
 
@@ -251,7 +251,7 @@ def _as_good_as_free(
     if never or len(spans) != len(needed) or not _stands_alone(operand, read, found):
         why = "an assumption settles that only where a dimension is an entry of it alone, at grid dimensions that "
         return [], f"{why}nothing else uses"
-    if not table.onto or table.low is None or table.high is None:
+    if not takes_every_value(table):
         said = f"{table.name}[:{spans[0]}]" if fewer and len(spans) == 1 else table.name
         return [], f"assume its bounds and '{said} is onto' (every value occurs) to settle it"
     return fewer, ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,7 +30,7 @@ from layoutproof.pallas import problems, stored_tables
 from layoutproof.pallas.assumptions import about, impossible, tables_of
 from layoutproof.pallas.points import READS, with_entries
 from layoutproof.pallas.possible_tables import unfounded
-from layoutproof.pallas.refuted_if import refuted_if, sizes_needed
+from layoutproof.pallas.refuted_if import refuted_if, sizes_needed, tables_needed, whatever
 from layoutproof.pallas.repairs import with_fixes
 from layoutproof.pallas.settled import OpenQuestion, depends, settled
 from layoutproof.pallas.ways_out import with_way_out
@@ -126,9 +126,8 @@ def judge(
             elsewhere = name in settled_elsewhere and finding.verdict is Verdict.UNKNOWN
             if (about_it or sized or whole) and not elsewhere:
                 again = _CallQuestion(call, name, module, position, obligation.subject, here is call.reading, made)
-                open_.append(
-                    OpenQuestion(len(found), again.finding, again.holds, about_it, about_body(name), sized, whole)
-                )
+                how_again = (again.finding, again.holds, again.whatever)
+                open_.append(OpenQuestion(len(found), *how_again, about_it, about_body(name), sized, whole))
             found.append(finding)
         asked_for += [obligation for _, obligation in answers_]
     for position, finding in _settled(kernel, found, open_, strict_tables, effort).items():
@@ -266,6 +265,14 @@ class _CallQuestion:
         """The answer of another kernel, under a condition on sizes; None where it has no such question."""
         asked = self.posed(assumed)
         return None if asked is None else self.call.finding(self.name, assumed, asked, sizes)[0]
+
+    def whatever(self, assumed: Kernel, sizes: str) -> bool:
+        """Whether it is violated by another kernel whatever its tables hold, under a condition on sizes."""
+        asked = self.posed(assumed)
+        if asked is None or asked.graver or not isinstance(asked.claim, Claim):
+            return False
+        claim = replace(asked.claim, where=self.call.within(sizes), symbols=self.call.symbols)
+        return whatever(claim, self.call.how, sized=True)
 
     def holds(self, assumed: Kernel, sizes: str) -> bool:
         """Whether it is proved of another kernel, under a condition on sizes."""
@@ -705,7 +712,7 @@ def _answer(
         open_ = asked.leaves_open.get(said.verdict, "")
     if said.verdict is Verdict.REFUTED:
         changing = stored_tables.why(kernel, tuple(table.name for table in read))
-        by_tables = _of_some_tables(name, kernel, asked, related)
+        by_tables = _of_some_tables(name, kernel, asked, related, said.counterexample or {})
         # a rule's answer is first of all about the tables within the assumptions
         open_ = (by_tables or changing) if isinstance(claim, Settled) else (changing or open_ or by_tables)
     if open_:
@@ -732,8 +739,12 @@ def _related(kernel: Kernel, name: str, asked: Obligation, read: Sequence[Table]
     return [relation for relation, of in found if of and (anywhere or names.intersection(of))]
 
 
-def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation]) -> str:
+def _of_some_tables(
+    name: str, kernel: Kernel, asked: Obligation, related: Sequence[Relation], point: Mapping[str, object]
+) -> str:
     """Why a refutation does not count: its tables may violate the assumed relations, which were not checked.
+
+    It does count where no entry says that it happens, and where each table has the entries that do.
 
     The entries that a claim reads keep the bounds of parts of tables; for the body's claims these are a range or a
     case.
@@ -741,8 +752,16 @@ def _of_some_tables(name: str, kernel: Kernel, asked: Obligation, related: Seque
     if isinstance(asked.claim, Claim):
         by_maps = [] if about_body(name) else [t for o in about(kernel, asked.subject) for t in o.terms()]
         related = [one for one in related if one.bound is None or not relations.ranged(one, reads(by_maps))]
+    shown = READS in point or not (asked.reads and isinstance(asked.claim, Claim))
+    if related and about_body(name) and shown and not _needs(kernel, point):
+        return ""
     names = dict.fromkeys(table for relation in related for table in relations.tables_of(relation))
     return problems.TABLE_RELATIONS(listed(list(names))) if related else ""
+
+
+def _needs(kernel: Kernel, point: Mapping[str, object]) -> bool:
+    """Whether a violation needs entries of tables that not all tables have."""
+    return bool(tables_needed(kernel, Finding("", "", counterexample=point)))
 
 
 def _rests_on(

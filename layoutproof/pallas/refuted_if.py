@@ -23,6 +23,7 @@ from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.obligation import Obligation
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas import problems
+from layoutproof.pallas.every_table import is_fixed
 from layoutproof.pallas.points import READS, REPLICAS, replicas_read
 from layoutproof.solvers.brute import violates
 from layoutproof.solvers.conclude import How, left_open
@@ -43,7 +44,7 @@ def refuted_if(kernel: Kernel, finding: Finding, asked: Obligation, how: How) ->
         return finding
     point = replicas_read(kernel, asked.claim, finding.counterexample) if isinstance(asked.claim, Claim) else None
     which = tables_needed(kernel, finding if point is None else replace(finding, counterexample=point))
-    if not which or (isinstance(asked.claim, Claim) and not asked.graver and _whatever(asked.claim, how)):
+    if not which or (isinstance(asked.claim, Claim) and not asked.graver and whatever(asked.claim, how)):
         return finding
     return left_open(finding, which)
 
@@ -80,13 +81,15 @@ def _entries(kernel: Kernel, finding: Finding) -> dict[str, list[int]]:
             continue
         for entry, value in values.items():
             of = max((t.name for t in tables if entry == t.name or entry.startswith(f"{t.name}[")), key=len, default="")
-            if of and not _is_there(by_name[of], entry, int(value)):
+            if of and not _is_there(kernel, by_name[of], entry, int(value)):
                 found.setdefault(of, {})[entry] = int(value)
     return {name: [of[entry] for entry in sorted(of, key=_place)] for name, of in found.items()}
 
 
-def _is_there(table: Table, entry: str, value: int) -> bool:
-    """Whether the code itself says that an entry holds a value."""
+def _is_there(kernel: Kernel, table: Table, entry: str, value: int) -> bool:
+    """Whether the code itself says that an entry holds a value, or what is assumed of its table does."""
+    if table.contents is None and kernel.relations and len(_place(entry)) == len(table.dims):
+        return is_fixed(kernel, table.name, _place(entry), value)
     at = tuple(Term("int", k) for k in _place(entry))
     held = known_entry(table, at) if table.contents is not None else None
     return held is not None and held.op == "int" and held.args[0] == value
@@ -102,8 +105,22 @@ def _fixed(table: Table) -> bool:
     return table.place or (type(table.low) is type(table.high) is int and table.high - table.low == 1)
 
 
-def _whatever(claim: Claim, how: How) -> bool:
-    """Whether a violation is one whatever is read at it."""
+def whatever(claim: Claim, how: How, sized: bool = False) -> bool:
+    """Whether a violation is one whatever is read at it. sized: also where it is one for certain sizes of the call.
+
+    >>> from layoutproof.core.claim import At, Outside
+    >>> from layoutproof.core.index_map import IndexMap
+    >>> from layoutproof.core.space import Space
+    >>> def asked(width, extent):
+    ...     programs, read = Space(("i",), (3,)), Space(("t[i]",), (2,))
+    ...     m = IndexMap(programs, Space(("b",), (extent,)), lambda i, t, on: (width * i[0] + t[0],), read)
+    ...     return Claim({"program": programs, "reads": read}, Outside(At(m, "program", "reads")))
+    >>> how = (("brute",), False, 1)
+    >>> whatever(asked(2, 3), how), whatever(asked(1, 3), how)
+    (False, False)
+    >>> whatever(asked(5, 5), how)
+    True
+    """
     point = decide(claim, *how).point
     free = [
         (label, k)
@@ -113,7 +130,9 @@ def _whatever(claim: Claim, how: How) -> bool:
         if label == "values" or label.endswith(READS) or (label.endswith(REPLICAS) and "[" in name)
     ]
     extents: list[Any] = [claim.points[label].extents[k] for label, k in free]
-    if point is None or "sizes" in point or any(type(e) is not int for e in extents) or prod(extents) > MOST:
+    if point is None or ("sizes" in point and not sized):
+        return False
+    if any(type(e) is not int for e in extents) or prod(extents) > MOST:
         return False
     try:
         for values in product(*map(range, extents)):

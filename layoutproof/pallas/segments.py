@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from layoutproof.bodies.claims import asked
@@ -21,10 +22,10 @@ from layoutproof.core.operations import INT32
 from layoutproof.core.size import Extent
 from layoutproof.core.term import ONE, ZERO, Term, every, reads, size_term
 from layoutproof.kernel.kernel import Kernel, Operand, Table
-from layoutproof.kernel.relations import tables_of
 from layoutproof.kernel.scalar_memory import assuming, every_table
 from layoutproof.kernel.windows import without_known_reads
 from layoutproof.pallas import problems
+from layoutproof.pallas.every_table import related
 from layoutproof.pallas.witnesses import witness
 from layoutproof.solvers.decide import proves
 
@@ -50,7 +51,7 @@ def left_out(kernel: Kernel, operand: Operand) -> str:
             continue
         # a read beyond the end of a table may give any value
         counts = [span] if type(span) is int else [*range(entries, 0, -1)][:MOST_COUNTS]
-        names = _related(kernel, table)
+        names = related(kernel, [table.name])
         for count in (count for count in counts if count <= entries):
             sizes = {} if type(span) is int else {str(span): count}
             missing = partial(_missing, table.name, count, values)
@@ -65,6 +66,21 @@ def left_out(kernel: Kernel, operand: Operand) -> str:
             first = table.name if entries == span else f"{table.name}[:{span}]"
             return problems.SEGMENT_EMPTY(rows, group, first, value, "; ".join(shown))
     return ""
+
+
+def too_few(kernel: Kernel, operand: Operand) -> tuple[int, int] | None:
+    """The programs that may have different blocks and the blocks of an output, where these are more.
+
+    Whatever tables hold, some block is then left out. None where they are no more, or where that is not known.
+    """
+    names = {name for term in operand.terms() for name in term.names()}
+    programs = [extent for name, extent in zip(kernel.grid_names, kernel.grid, strict=True) if name in names]
+    sizes = [(extent, block.size) for extent, block in zip(operand.dims, operand.block, strict=True)]
+    plain = all(block.kind in ("blocked", "squeezed") for block in operand.block)
+    if not plain or not all(type(n) is int and n > 0 for n in (*programs, *(n for pair in sizes for n in pair))):
+        return None
+    most, blocks = prod(map(int, programs)), prod(-(-int(extent) // int(size)) for extent, size in sizes)
+    return (most, blocks) if most < blocks else None
 
 
 def _blocks(operand: Operand, dimension: int, table: Table) -> range:
@@ -148,16 +164,6 @@ def _looked_at(kernel: Kernel, table: Table, read: list[Term]) -> list[Term]:
 
 def _entry(table: Table, at: Term) -> Term:
     return Term("read", Term("name", table.name), at)
-
-
-def _related(kernel: Kernel, table: Table) -> list[str]:
-    """A table and all that relations tie to it."""
-    found = [table.name]
-    for name in found:
-        for relation in kernel.relations:
-            if name in tables_of(relation):
-                found += [other for other in tables_of(relation) if other not in found]
-    return found
 
 
 def _rows(operand: Operand, dimension: int, value: int) -> str:

@@ -44,13 +44,15 @@ class OpenQuestion:
     """A question that is refuted or unknown, perhaps for want of an assumption.
 
     position: among the findings.  again: asks it anew.  holds: whether it is proved then.  tables: that it reads.
-    body: whether it is about the body.  sized: whether it may rest on sizes of the running program.  whole: whether no
+    whatever: whether, where it is refuted then, that is so whatever tables hold.  body: whether it is about the body.
+    sized: whether it may rest on sizes of the running program.  whole: whether no
     claim says it, so that asking it anew is asking all of its property.
     """
 
     position: int
     again: Again
     holds: Holds
+    whatever: Holds
     tables: tuple[Table, ...]
     body: bool = False
     sized: bool = False
@@ -406,11 +408,16 @@ def _refutes(
     """Whether the advised sizes refute a question: an assumption that refutes the kernel is no advice.
 
     more: tables that are advised beside; where there are none, questions that read tables are not asked. A violation
-    that certain entries of them have is "refuted if", which no verdict rests on.
+    that certain entries of them have is "refuted if", which no verdict rests on; one that all have is a refutation.
     """
-    answers = (tries.ask(one, more, sizes) for one in asked if more or not one.tables)
-    refuted = (said for said in answers if said is not None and said.verdict is Verdict.REFUTED)
-    return any(not (more and tables_needed(tries.assumed(more), said)) for said in refuted)
+    for one in asked:
+        said = tries.ask(one, more, sizes) if more or not one.tables else None
+        if said is None or said.verdict is not Verdict.REFUTED:
+            continue
+        assumed = tries.assumed(more)
+        if not (more and tables_needed(assumed, said)) or one.whatever(assumed, where(sizes, tries.exact)):
+            return True
+    return False
 
 
 def _exactly(

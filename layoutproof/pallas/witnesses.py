@@ -90,7 +90,7 @@ def _holds(relation: Relation, tables: Mapping[str, Array], sizes: Mapping[str, 
     names = {**sizes, **dict(zip(relation.names, grids, strict=True))}
     try:
         with np.errstate(divide="raise"):
-            return bool(np.all(_value(relation.condition, names, tables)))
+            return bool(np.all(value_in(relation.condition, names, tables)))
     except (FloatingPointError, ZeroDivisionError, OverflowError):
         return None
 
@@ -118,7 +118,7 @@ def _beside(name: str, part: Term) -> int | None:
     return None
 
 
-def _value(term: Term, names: Mapping[str, Any], tables: Mapping[str, Array]) -> Any:
+def value_in(term: Term, names: Mapping[str, Any], tables: Mapping[str, Array]) -> Any:
     """A term on arrays: a read outside of a table gives any entry, since it is unconstrained."""
     import numpy as np
 

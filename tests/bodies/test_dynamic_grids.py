@@ -186,3 +186,38 @@ def test_one_program_more_reads_beyond_the_table(past: int, most: int) -> None:
 def test_a_size_that_only_one_program_meets_is_no_advice() -> None:
     """Where `first` may be as large as the table has entries but one, room is left for a program."""
     assert not {f.where for f in judged_list(ENTRIES - MODES).findings if f.subject == "prefetch2"} - {""}
+
+
+def filled(first: jax.Array, modes: jax.Array, table: jax.Array, count: jax.Array, rows: int) -> jax.Array:
+    """Program g fills the block g of the output, of so many, where a list says so that `first` chooses from."""
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(first: jax.Array, modes: jax.Array, table: jax.Array, o_ref: jax.Array) -> None:
+        entry = table[first[0] + pl.program_id(0)]
+
+        @pl.when(modes[first[0]] >= 0)
+        def _() -> None:
+            block = pl.program_id(0) if rows > 8 else 0
+            o_ref[pl.ds(block * 8, 8), :] = jnp.full((8, 128), entry, jnp.int32)
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=3, grid=(count,), in_specs=[], out_specs=pl.BlockSpec((rows, 128), lambda g, *_: (0, 0))
+        ),
+        out_shape=jax.ShapeDtypeStruct((rows, 128), jnp.int32),
+    )(first, modes, table)
+
+
+@pytest.mark.parametrize(("blocks", "advised"), [(1, True), (ENTRIES, False)])
+def test_a_bound_that_leaves_something_out_whatever_tables_hold_is_no_advice(blocks: int, advised: bool) -> None:
+    """One block is filled by every program; of six the last is not, with five programs and any list."""
+    args = [jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((1,), (MODES,), (ENTRIES,), ())]
+    found = lp.kernels(
+        lambda *a: filled(*a, rows=8 * blocks),
+        *args,
+        properties=["body_in_bounds", "outputs_stored"],
+        assume=f"0 <= prefetch1 < {MODES}",
+    )
+    said = {f.where for f in found.findings if f.subject == "prefetch2"}
+    assert (said == {"grid0 <= 5"}) is advised

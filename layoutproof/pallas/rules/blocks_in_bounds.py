@@ -29,13 +29,14 @@ from layoutproof.core.claim import And, At, Claim, Outside, PlacePredicate
 from layoutproof.core.index_map import Index
 from layoutproof.core.message import Template
 from layoutproof.core.numbers import Numbers
-from layoutproof.core.result import Counterexample, Point
+from layoutproof.core.result import Counterexample, Point, Verdict
 from layoutproof.core.term import Term, reads
 from layoutproof.kernel.fixes import KernelFix, out_of_bounds
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand, undecided
 from layoutproof.kernel.windows import bounded_ends, consistent, program_map
 from layoutproof.pallas import stored_tables
+from layoutproof.pallas.every_table import blocks_outside, in_every_table
 
 DIMENSION_AT = Template("pallas.blocks_in_bounds_dimension_at", "{operand} dimension {dimension} at program {program}")
 BLOCK_OUTSIDE = Template(
@@ -52,6 +53,11 @@ LOOK_AT_MAP = Template("pallas.blocks_in_bounds_look_at_map", "look at the index
 SLICE_OUTSIDE = Template(
     "pallas.blocks_in_bounds_slice_outside",
     "{where}: a slice of {size} elements from {start}; the array has {extent}, the block {block}",
+)
+OUTSIDE_WHATEVER = Template(
+    "pallas.blocks_in_bounds_outside_whatever",
+    "{operand} dimension {dimension} at program {program}: the block index {term} is none of 0..{last} in every table "
+    "that is as assumed",
 )
 
 
@@ -128,7 +134,26 @@ def _inside(kernel: Kernel, operand: Operand, dims: list[int], reading: bool) ->
     claim = Claim(points, And((*consistency, outside)) if consistency else outside, explain, hint=hint)
     found = Obligation(operand.name, claim, reads=reading, source=operand.source, fixes=fixes)
     changing = {stored_tables.before(kernel, name) for name in map(_table, reads(operand.index))} - {""}
+    if reading and kernel.relations and not changing:
+        return replace(found, graver=(partial(_whatever, kernel, operand, dims, found),))
     return replace(found, graver=(partial(_in_a_run, kernel, found, sorted(changing)),)) if changing else found
+
+
+def _whatever(kernel: Kernel, operand: Operand, dims: list[int], found: Obligation) -> Obligation:
+    """The first program whose block is outside in every table that is as assumed; that holds where there is none."""
+    held = replace(found, claim=by_rule(""), graver=())
+    for d, (outside, last) in (blocks_outside(operand) or {}).items():
+        ids = in_every_table(kernel, [outside])
+        if ids is not None:
+            program = tuple(ids.values())
+            told = Settled(
+                Verdict.REFUTED,
+                OUTSIDE_WHATEVER(operand.name, dims[d], program, operand.index[d], last),
+                by="smt",
+                counterexample={"program": program},
+            )
+            return replace(held, claim=told, reads=False)
+    return held
 
 
 def _table(read: Term) -> str:

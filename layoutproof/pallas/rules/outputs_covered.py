@@ -35,9 +35,13 @@ from layoutproof.kernel.fixes import KernelFix, uncovered
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
-from layoutproof.pallas.segments import covering, left_out
+from layoutproof.pallas.segments import covering, left_out, too_few
 
 UNWRITTEN = Template("pallas.outputs_covered_unwritten", "no program writes {operand}[{parts}] ({kind} {number})")
+TOO_FEW = Template(
+    "pallas.outputs_covered_too_few",
+    "some block of {operand} is written by no program: {programs} programs choose theirs, and it has {blocks} blocks",
+)
 LOOK = Template(
     "pallas.outputs_covered_look",
     "look at the grid ({grid}), and at what the index map of {operand} returns, ({terms})",
@@ -61,6 +65,14 @@ def unasked(kernel: Kernel) -> Settled:
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     m, open_ = reachable_blocks(covering(kernel, operand), operand)
+    aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
+    severity = "info" if not operand.live else "warning" if aliased else "error"
+    few = too_few(kernel, operand) if Verdict.PROVED in open_ else None
+    if few is not None:
+        # tables choose which blocks, and not how many
+        claim = Settled(Verdict.REFUTED, TOO_FEW(operand.name, *few), _look(kernel, operand))
+        yield Obligation(operand.name, claim, reads=False, severity=severity, source=operand.source)
+        return
     empty = left_out(kernel, operand) if Verdict.PROVED in open_ else ""
     if empty:
         depends, _, _ = open_[Verdict.PROVED].partition("; ")
@@ -82,12 +94,12 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
             yield from uncovered(kernel, operand, dimension)
 
     def hint(at: Point, on: Numbers) -> str:
-        terms = ", ".join(map(str, operand.index))
-        grid = ", ".join(map(str, kernel.grid))
-        return LOOK(grid, operand.name, terms)
+        return _look(kernel, operand)
 
-    aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
-    severity = "info" if not operand.live else "warning" if aliased else "error"
     # all possible values of a table count at once: a place that is not reached so never is
-    claim = Claim({named: m.range}, Uncovered(m, named), hole, hint=hint)
-    yield Obligation(operand.name, claim, severity=severity, source=operand.source, leaves_open=open_, fixes=fixes)
+    asked = Claim({named: m.range}, Uncovered(m, named), hole, hint=hint)
+    yield Obligation(operand.name, asked, severity=severity, source=operand.source, leaves_open=open_, fixes=fixes)
+
+
+def _look(kernel: Kernel, operand: Operand) -> str:
+    return LOOK(", ".join(map(str, kernel.grid)), operand.name, ", ".join(map(str, operand.index)))

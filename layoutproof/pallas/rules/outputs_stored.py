@@ -21,7 +21,7 @@ Limits: The primitives that are modelled: docs/primitives.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -31,9 +31,12 @@ from typing import Any
 from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
+from layoutproof.bodies.stored_segments import stored_by_segments
+from layoutproof.bodies.terms import inlined
 from layoutproof.core.budget import effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, listed
+from layoutproof.core.folding import all_of, any_of
 from layoutproof.core.message import Template
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.result import Point, Verdict
@@ -41,11 +44,12 @@ from layoutproof.core.term import Term
 from layoutproof.kernel.contents import containing, with_entries_written_out
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel, Operand, Table
-from layoutproof.kernel.obligation import Obligation, Settled, by_rule, for_each_operand
+from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, for_each_operand
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
 from layoutproof.pallas.device_problems import stored_of_devices
+from layoutproof.pallas.every_table import blocks_outside, in_no_program_alike
 from layoutproof.pallas.points import READS
 from layoutproof.pallas.thread_problems import stored_by_threads
 from layoutproof.solvers.decide import decide
@@ -112,10 +116,10 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         return replace(sent, severity="error" if operand.live and not shared else "info")
     visit = visit_of(kernel, operand, reference)
     names = [operand.name, *(o.name for o in shared if not operand.windowed and not o.windowed)]
-    by = _run(kernel, body, operand, reference, visit)
-    if by:
-        return Obligation(operand.name, by_rule("", by=by), source=kernel.source)
     stores = stores_into(body, names, visit.index)
+    all_of_it = _all_of_it(kernel, body, operand, reference, visit, stores)
+    if all_of_it is not None:
+        return all_of_it
     # uninitialised memory has no values to keep
     kept = any(not o.unfilled for o in shared) and not operand.windowed
     elsewhere = _elsewhere(kernel, body, {operand.name, *(o.name for o in shared)}) if shared else ""
@@ -153,7 +157,54 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
         fixes=asked.fixes,
     )
     by_tables = (partial(_of_some_tables, kernel, operand),) if kernel.tables else ()
-    return replace(found, graver=(graver, *by_tables))
+    return replace(found, graver=(*_in_every_table(kernel, body, visit, found, stores), graver, *by_tables))
+
+
+def _all_of_it(
+    kernel: Kernel,
+    body: Body,
+    operand: Operand,
+    reference: BodyReference,
+    visit: Visit,
+    stores: Sequence[StoredRegion],
+) -> Obligation | None:
+    """The answer where a run of all programs stores all of an output, or the segments of them are all of it."""
+    by = _run(kernel, body, operand, reference, visit)
+    if by:
+        return Obligation(operand.name, by_rule("", by=by), source=kernel.source)
+    table = "" if body.unmodelled else stored_by_segments(kernel, body, visit, stores)
+    if not table:
+        return None
+    return Obligation(operand.name, by_rule("", by="isl"), source=kernel.source, tables=(table,))
+
+
+def _in_every_table(
+    kernel: Kernel, body: Body, visit: Visit, found: Obligation, stores: Sequence[StoredRegion]
+) -> tuple[Due, ...]:
+    """The question whether every table leaves something of an output out, where tables choose its blocks."""
+    operand = next(o for o in kernel.outputs if o.name == found.subject)
+    return () if visit.exact else (partial(_of_every_table, kernel, body, operand, found, stores),)
+
+
+def _of_every_table(
+    kernel: Kernel, body: Body, operand: Operand, found: Obligation, stores: Sequence[StoredRegion]
+) -> Obligation:
+    """The first program whose block none of those that have it stores into, in every table that is as assumed.
+
+    It is proved where there is none.
+    """
+    held = replace(found, claim=by_rule(""), leaves_open={}, graver=())
+    paths = [inlined(body.definitions, all_of(store.path)) for store in stores]
+    outside = blocks_outside(operand)
+    if outside is None:
+        return held
+    ids = in_no_program_alike(kernel, body, operand.index, paths, any_of(one for one, _ in outside.values()))
+    if ids is None:
+        return held
+    program = tuple(ids.values())
+    said = NO_STORE(program, f"an element of the window of {operand.name}", _stored_at(stores))
+    told = Settled(Verdict.REFUTED, said, LOOK_AT_ALL(), "smt", {"program": program})
+    return replace(held, claim=told, fixes=lambda at: ())
 
 
 def _run(kernel: Kernel, body: Body, operand: Operand, reference: BodyReference, visit: Visit) -> str:
@@ -262,8 +313,7 @@ class _UnstoredOutput:
         if not self.stores:
             return NEVER(name, self.beside)
         what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
-        lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in self.stores if store.source))
-        by = f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
+        by = _stored_at(self.stores)
         if not self.visit.programs:
             return NO_COPY(what, by, self.beside)
         return NO_STORE(tuple(at["program"]), what, by)
@@ -328,6 +378,12 @@ class _UnstoredOutput:
             if all(term.evaluate(ids, INTS) == term.evaluate(own, INTS) for term in self.visit.alike):
                 found.append(ids)
         return found
+
+
+def _stored_at(stores: Sequence[StoredRegion]) -> str:
+    """The lines of some stores, as the end of a sentence; "" where they are not known."""
+    lines = list(dict.fromkeys(store.source.rpartition(":")[2] for store in stores if store.source))
+    return f"; it is stored into at line{'s' if len(lines) > 1 else ''} {', '.join(lines[:6])}" if lines else ""
 
 
 def _at(source: str) -> str:
