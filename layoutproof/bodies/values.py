@@ -81,7 +81,20 @@ class Value:
     its operands.
     """
 
-    __slots__ = ("_known", "_number", "_open", "_undefined", "dims", "dtype", "made", "parts", "passed", "same", "span")
+    __slots__ = (
+        "_conditions",
+        "_number",
+        "_numbers",
+        "_open",
+        "_undefined",
+        "dims",
+        "dtype",
+        "made",
+        "parts",
+        "passed",
+        "same",
+        "span",
+    )
 
     def __init__(
         self,
@@ -102,7 +115,9 @@ class Value:
         self.made: tuple[str, tuple[Value, ...]] | None = None
         self._number = number
         self._undefined = undefined
-        self._known: dict[tuple[bool, Index], Term | Lost] = {}
+        # a value may be asked about a hundred thousand elements: what is remembered of one is an entry, and no more
+        self._numbers: dict[Index, Term | Lost] = {}
+        self._conditions: dict[Index, Term | Lost] = {}
         self._open: dict[tuple[bool, Index], _ValueQuestion] = {}
 
     def number(self, index: Index = ()) -> Term:
@@ -122,17 +137,19 @@ class Value:
 
     def _once(self, which: bool, index: Index) -> Term | Lost:
         """The number of an element, or the Lost that says why there is none; or when it is undefined."""
-        key = (which, index)
-        if key in self._known:
-            return self._known[key]
+        known = self._numbers if which else self._conditions
+        found = known.get(index)
+        if found is not None:
+            return found
         around = _ASKED.get()
         if around is not None and around.depth >= DEEPEST:
             raise _Deep(self, which, index)
+        key = (which, index)
         asked = self._open.setdefault(key, _ValueQuestion())
         asked.depth, asked.used = 1 if around is None else around.depth + 1, 0
         token = _ASKED.set(asked)
         try:
-            self._known[key] = self._asked(which, index)
+            known[index] = self._asked(which, index)
         except _Deep as deep:
             if around is not None:
                 raise
@@ -140,7 +157,7 @@ class Value:
         finally:
             _ASKED.reset(token)
         self._open.pop(key, None)
-        return self._known[key]
+        return known[index]
 
     def _asked(self, which: bool, index: Index) -> Term | Lost:
         spend(PER_ELEMENT)
@@ -222,6 +239,9 @@ def maybe(why: str) -> Term:
 
 def aligned(part: Value, dims: Sequence[int], index: Index) -> Index:
     """The index in an operand that broadcasts to `index` of shape `dims`."""
+    if part.dims == dims:
+        # the same one, which values that are asked of it then share
+        return index[: len(dims)]
     lead = len(dims) - len(part.dims)
     return tuple(ZERO if n == 1 and dims[k + lead] != 1 else index[k + lead] for k, n in enumerate(part.dims))
 
