@@ -140,15 +140,16 @@ def not_clamped(t, x):
 """
 
 
-@pytest.mark.parametrize(("function", "end"), [("clamped", 2**31), ("not_clamped", 5)])
-def test_a_bound_is_advised_that_the_question_needs(function: str, end: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("function", "end", "code"), [("clamped", 2**31, 3), ("not_clamped", 5, 1)])
+def test_a_bound_is_advised_that_the_question_needs(function: str, end: int, code: int, tmp_path: Path) -> None:
     # `t` holds rows: a bound of so many blocks would be true of no batch, and then no program stores anything
     pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
     tmp_path.joinpath("mine.py").write_text(CHOSEN)
     run = [sys.executable, "-m", "layoutproof", "kernels", f"mine:{function}", "--args", "s32[3], f32[40,128]"]
     done = subprocess.run(run, capture_output=True, text=True, timeout=240, cwd=tmp_path)
     advised = f"0 <= prefetch0 < {end}"
-    assert done.returncode == 3, done.stdout + done.stderr
+    # two programs choose blocks of their own, and there are five
+    assert done.returncode == code, done.stdout + done.stderr
     assert set(re.findall(r"assume '([^']*)' and", done.stdout)) == {advised}
     done = subprocess.run([*run, "--assume", advised], capture_output=True, text=True, timeout=240, cwd=tmp_path)
     met = [line for line in done.stdout.splitlines() if line.startswith(("refuted", "unknown"))]

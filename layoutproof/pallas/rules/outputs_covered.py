@@ -36,6 +36,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import reachable_blocks
 from layoutproof.pallas.segments import covering, left_out, too_few
+from layoutproof.solvers.decide import decide
 
 UNWRITTEN = Template("pallas.outputs_covered_unwritten", "no program writes {operand}[{parts}] ({kind} {number})")
 TOO_FEW = Template(
@@ -67,12 +68,6 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     m, open_ = reachable_blocks(covering(kernel, operand), operand)
     aliased = kernel.outputs.index(operand) in [out for _, out in kernel.aliases]
     severity = "info" if not operand.live else "warning" if aliased else "error"
-    few = too_few(kernel, operand) if Verdict.PROVED in open_ else None
-    if few is not None:
-        # tables choose which blocks, and not how many
-        claim = Settled(Verdict.REFUTED, TOO_FEW(operand.name, *few), _look(kernel, operand))
-        yield Obligation(operand.name, claim, reads=False, severity=severity, source=operand.source)
-        return
     empty = left_out(kernel, operand) if Verdict.PROVED in open_ else ""
     if empty:
         depends, _, _ = open_[Verdict.PROVED].partition("; ")
@@ -98,6 +93,12 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
     # all possible values of a table count at once: a place that is not reached so never is
     asked = Claim({named: m.range}, Uncovered(m, named), hole, hint=hint)
+    few = too_few(kernel, operand) if Verdict.PROVED in open_ else None
+    if few is not None and decide(asked).point is None:
+        # no block is left out by every table, and tables choose which blocks are written, not how many
+        claim = Settled(Verdict.REFUTED, TOO_FEW(operand.name, *few), _look(kernel, operand))
+        yield Obligation(operand.name, claim, reads=False, severity=severity, source=operand.source)
+        return
     yield Obligation(operand.name, asked, severity=severity, source=operand.source, leaves_open=open_, fixes=fixes)
 
 
