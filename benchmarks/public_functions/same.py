@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from asking import lines_of
 from calls import CALLS, Call
 from modules import imported, older_names
 
@@ -115,8 +116,7 @@ def main() -> int:
         return 0
     import jax
 
-    kept = given.keep.read_text().splitlines() if given.keep and given.keep.exists() else []
-    rows = {said["name"]: said for said in map(json.loads, kept)}
+    rows = {said["name"]: said for said in lines_of(given.keep)}
     from references import REFERENCES
 
     for k, call in enumerate(CALLS):

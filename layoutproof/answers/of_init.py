@@ -19,6 +19,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, MIB, lines, read, write_whole
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.visible import json_text
+from layoutproof.scanning.problems import NO_FOLDER
 
 SPEC = "specs/layouts.yaml"
 SCHEMA = ".layoutproof/spec.schema.json"
@@ -191,7 +192,7 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
         raise LayoutError(problems.FOLDER_TYPE(shorten(repr(folder), 60)))
     root = Path(folder)
     if not os.path.isdir(root):
-        raise LayoutError(problems.NO_SUCH_FOLDER(root))
+        raise LayoutError(NO_FOLDER(root))
     git = (root / ".git").exists()
     if not git:
         for above in root.resolve().parents:

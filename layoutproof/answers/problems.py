@@ -64,7 +64,6 @@ NO_PARAMETERS = Template(
 NO_PYTEST = Template(
     "answers.no_pytest", "the tests are run by pytest, which this Python does not have: pip install pytest"
 )
-NO_SUCH_FOLDER = Template("answers.no_such_folder", "{folder}: there is no such folder")
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
 ONLY = Template("answers.only", "only is {grid!r}, or nothing for everything; not {found!r}")
 PARAMETER_TWICE = Template("answers.parameter_twice", "{names}: a parameter, and an argument that is given too")

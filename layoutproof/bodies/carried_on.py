@@ -17,7 +17,7 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.wraps import unwrapped
-from layoutproof.core.folding import TRUE, fold, linear
+from layoutproof.core.folding import TRUE, conjuncts, fold, linear
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
@@ -190,27 +190,16 @@ def _varies(kernel: Kernel, anew: Sequence[Access], loads: Sequence[Access]) -> 
     """
     first = min(load.spot.number for load in loads)
     sure = [one for one in anew if one.spot.number < first and not one.spot.loops and one.mask is None]
+    paths = [{part for one in store.spot.path for part in conjuncts(one)} - {TRUE} for store in sure]
     parallel = set(kernel.parallel())
     begin: set[Term] = set()
     last = len(kernel.grid)
     for k in reversed(range(last + 1)):
         if k < last and k not in parallel:
             begin.add(fold("==", Term("name", kernel.grid_names[k]), ZERO))
-        if any(_all_of(one.spot.path) <= begin for one in sure):
+        if any(path <= begin for path in paths):
             return tuple(range(k, last))
     return None
-
-
-def _all_of(path: Sequence[Term]) -> set[Term]:
-    """The conditions that together are a path."""
-    found, todo = set(), list(path)
-    while todo:
-        part = todo.pop()
-        if part.op == "and":
-            todo += part.args
-        elif part is not TRUE:
-            found.add(part)
-    return found
 
 
 def own_entry(kernel: Kernel, at: Term, varies: Sequence[int], entries: int) -> Term | None:

@@ -35,7 +35,7 @@ from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import LEFT_OUT, Lost
 from layoutproof.core.budget import effort
 from layoutproof.core.errors import BudgetExceeded
-from layoutproof.core.folding import all_of
+from layoutproof.core.folding import all_of, conjuncts
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import INT32, apply
 from layoutproof.core.term import Term, every
@@ -121,13 +121,7 @@ class BodyWalk:
         """Whether a store or copy happens there and leaves something undefined at an element of its view."""
 
         def ask() -> tuple[Answer, Origin | None]:
-            happens = self._all(effect.spot.path, program, within)
-            mask = getattr(effect, "mask", None)
-            if happens and mask is not None:
-                try:
-                    happens = self._holds(mask.number(_ints(element)), program, within)
-                except Lost:
-                    happens = None
+            happens = self._happens(effect, program, within, element)
             if not happens:
                 return happens, None
             if isinstance(effect, StartedCopy):
@@ -142,12 +136,7 @@ class BodyWalk:
         """Whether a load happens there and reads something undefined at an element of its view."""
 
         def ask() -> tuple[Answer, Origin | None]:
-            happens = self._all(effect.spot.path, program, within)
-            if happens and effect.mask is not None:
-                try:
-                    happens = self._holds(effect.mask.number(_ints(element)), program, within)
-                except Lost:
-                    happens = None
+            happens = self._happens(effect, program, within, element)
             if not happens:
                 return happens, None
             if isinstance(effect, StartedCopy):
@@ -155,6 +144,16 @@ class BodyWalk:
             return self._leaf(effect.name, element, program, within)
 
         return self._guarded(ask)
+
+    def _happens(self, effect: Access | StartedCopy, program: Place, within: Iterations, element: Place) -> Answer:
+        """Whether an effect happens there, and its mask lets an element of its view through."""
+        happens = self._all(effect.spot.path, program, within)
+        if happens and effect.mask is not None:
+            try:
+                return self._holds(effect.mask.number(_ints(element)), program, within)
+            except Lost:
+                return None
+        return happens
 
     def decides(self, load: Access | StartedCopy, program: Place) -> tuple[Answer, Origin | None]:
         """Whether something undefined that a load reads says whether an effect happens in a program; where it is."""
@@ -576,14 +575,7 @@ class BodyWalk:
     def _search_all(
         self, condition: Term, program: Place, within: Iterations, bound: Mapping[str, int]
     ) -> tuple[Answer, Origin | None]:
-        parts: list[Term] = []
-        todo = [condition]
-        while todo:
-            part = todo.pop()
-            if part.op == "and":
-                todo += reversed(part.args)
-            else:
-                parts.append(part)
+        parts = conjuncts(condition)
         free = {part: self._free(part, bound) for part in parts}
         answer: Answer = True
         origin = None

@@ -299,6 +299,23 @@ def all_of(conditions: Iterable[Term]) -> Term:
     return whole
 
 
+def conjuncts(condition: Term) -> list[Term]:
+    """The conditions that together are one, in order; no loop of calls, since a path may be long.
+
+    >>> a, b, c = (Term("name", name) for name in "abc")
+    >>> conjuncts(all_of([a, all_of([b, c])])) == [a, b, c], conjuncts(a) == [a]
+    (True, True)
+    """
+    found, todo = [], [condition]
+    while todo:
+        part = todo.pop()
+        if part.op == "and":
+            todo += reversed(part.args)
+        else:
+            found.append(part)
+    return found
+
+
 def negation(condition: Term) -> Term:
     """Its negation.
 

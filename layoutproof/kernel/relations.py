@@ -18,7 +18,7 @@ from itertools import islice, product
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.expression import parse_condition
-from layoutproof.core.folding import any_of, linear, negation, shifted
+from layoutproof.core.folding import any_of, conjuncts, linear, negation, shifted
 from layoutproof.core.size import Extent
 from layoutproof.core.term import Term, fixed, reads, rebuilt, size_term, substitute
 from layoutproof.kernel import problems
@@ -131,8 +131,8 @@ def _bound(condition: Term, tables: Mapping[str, Table], names: Collection[str])
     if guarded is None:
         return None
     ends, said = guarded
-    found = [between for part in _all_of(said) if (between := _between(part)) is not None]
-    if len(found) < len(list(_all_of(said))) or len({of for of, _, _ in found}) != 1 or found[0][0].op != "read":
+    found = [between for part in conjuncts(said) if (between := _between(part)) is not None]
+    if len(found) < len(conjuncts(said)) or len({of for of, _, _ in found}) != 1 or found[0][0].op != "read":
         return None
     name, *at = found[0][0].args
     table = tables[name.args[0]]
@@ -152,7 +152,7 @@ def _guarded(condition: Term, names: Collection[str]) -> tuple[_Ends, Term] | No
     """What `X if 0 <= i and i < 8` says of the indices, and X; None where it says something else of them."""
     ends: _Ends = dict.fromkeys(names, (0, None))
     while condition.op == "or" and condition.args[0].op == "not":
-        for part in _all_of(condition.args[0].args[0]):
+        for part in conjuncts(condition.args[0].args[0]):
             between = _between(part)
             if between is None or between[0].op != "name" or between[0].args[0] not in ends:
                 return None
@@ -188,14 +188,6 @@ def _places(at: Sequence[Term], dims: Sequence[Extent], ends: _Ends) -> tuple[tu
 def _narrowed(ends: tuple[int, int | None], low: int | None, high: int | None) -> tuple[int, int | None]:
     highs = [end for end in (ends[1], high) if end is not None]
     return max(ends[0], 0 if low is None else low), min(highs, default=None)
-
-
-def _all_of(condition: Term) -> Iterator[Term]:
-    if condition.op == "and":
-        for part in condition.args:
-            yield from _all_of(part)
-    else:
-        yield condition
 
 
 def _between(condition: Term) -> tuple[Term, int | None, int | None] | None:

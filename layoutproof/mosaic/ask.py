@@ -24,12 +24,12 @@ from layoutproof.core.term import reads
 from layoutproof.hardware.tpu_chips import CHIPS, generation
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.messages.read import read as explained
-from layoutproof.mosaic import problems
 from layoutproof.mosaic.bounds import pipeline_cycles, product_cycles, share, traffic_cycles
 from layoutproof.mosaic.compiling import flags
 from layoutproof.mosaic.vectors import free
 from layoutproof.pallas.compiled import MIB, Compiled, Estimate, Explained, Line, Part, Relayout, Vmem
 from layoutproof.pallas.from_jax.sent import identity, sent
+from layoutproof.pallas.problems import NOT_SENT
 
 SECONDS = 300.0
 """That the compiler may take for one kernel."""
@@ -90,7 +90,7 @@ def asked(
         code = sent(function, args, kwargs)
     except Exception as error:
         why = shorten(f"{type(error).__name__}: {error}", 200)
-        raise LayoutError(problems.NOT_SENT(why)) from None
+        raise LayoutError(NOT_SENT(why)) from None
     return CompilerQuestion(code, replace(kernel, body_reader=None), call, name, estimate)
 
 

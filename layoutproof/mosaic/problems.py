@@ -6,7 +6,6 @@ from layoutproof.core.message import Template
 
 CONFIGURATION = Template("mosaic.configuration", "the configuration of the call is not JSON")
 NOT_BY_ITSELF = Template("mosaic.not_by_itself", "the call cannot be compiled by itself: {why}")
-NOT_SENT = Template("mosaic.not_sent", "the function cannot be sent to another process ({why})")
 SEMAPHORE_GIVEN = Template(
     "mosaic.semaphore_given", "the call cannot be compiled by itself: the code around it gives it a semaphore"
 )

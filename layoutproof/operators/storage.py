@@ -10,6 +10,7 @@ Source: apache/tvm `python/tvm/tirx/layout.py` at 5d4dc87213 (`storage`).
 from __future__ import annotations
 
 from layoutproof.algebra.axe.width import storage
+from layoutproof.algebra.problems import NO_AXIS
 from layoutproof.core.errors import LayoutError, Reason, shorten
 from layoutproof.layouts.axe.layout import AxeLayout
 
@@ -30,5 +31,5 @@ def apply(layout: AxeLayout, memory: object = None) -> AxeLayout | Reason:
     names = [axis.strip() for axis in axes]
     for name in names:
         if name not in layout.axes():
-            raise LayoutError(f"the layout {layout} has no axis {name!r}; it has {', '.join(layout.axes())}")
+            raise LayoutError(NO_AXIS(layout, name, ", ".join(layout.axes())))
     return storage(layout, names)

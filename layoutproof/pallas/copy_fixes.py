@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from layoutproof.bodies.effects import Body, Effect, Loop, Spot, StartedCopy, Wait
 from layoutproof.bodies.in_flight import FlightProblem
+from layoutproof.core.folding import conjuncts
 from layoutproof.core.term import Term
 from layoutproof.kernel.fixes import KernelFix
 from layoutproof.kernel.kernel import Kernel
@@ -86,7 +87,7 @@ def _more_programs(kernel: Kernel, body: Body, starts: Sequence[StartedCopy]) ->
             if guard in tried:
                 continue
             tried.add(guard)
-            parts = _conjuncts(guard)
+            parts = conjuncts(guard)
             numbers = [e.spot.number for e in body.effects if isinstance(e, StartedCopy) and guard in e.spot.path]
             lines = ", ".join(dict.fromkeys(line_of(e.spot) for e in body.effects if e.spot.number in numbers))
             for part in parts if len(parts) > 1 else ():
@@ -98,12 +99,6 @@ def _more_programs(kernel: Kernel, body: Body, starts: Sequence[StartedCopy]) ->
 def _said(kernel: Kernel, conditions: Sequence[Term]) -> str:
     said = [program_ids(kernel, one) for one in conditions]
     return " & ".join(f"({one})" if len(said) > 1 else one for one in said)
-
-
-def _conjuncts(condition: Term) -> list[Term]:
-    if condition.op != "and":
-        return [condition]
-    return [part for one in condition.args for part in _conjuncts(one)]
 
 
 def _same(one: Sequence[Loop], other: Sequence[Loop]) -> bool:
