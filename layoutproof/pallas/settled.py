@@ -84,8 +84,12 @@ def settled(
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     everything = dict(best)
     left = [one for one in asked if one.position not in needs]
-    for one in left:
-        for more in worded({table.name: best[table.name] for table in one.tables}):
+    # what only a warning needs is not advised, so that no error may rest on it
+    for one in sorted(left, key=lambda one: found[one.position].severity != "error"):
+        # what another question needs already is asked first: less is assumed in all
+        advised = {table.name: everything[table.name] for table in one.tables}
+        plain = {table.name: best[table.name] for table in one.tables}
+        for more in (*([advised] if advised != plain else []), *worded(plain)):
             joint = {name: together(everything[name], table) for name, table in more.items()}
             if all(joint.values()) and tries.proved(one, more):
                 needs[one.position] = more

@@ -429,8 +429,8 @@ WARNED = """
 layouts:
   wide:
     kernel:
-      grid: [4]
-      tables: {t: {array: "s32[4]", assume: ["0 <= t < 8", "t is injective"]}}
+      grid: [8]
+      tables: {t: {array: "s32[8]", assume: ["0 <= t < 8", "t is monotone"]}}
       inputs: [{name: x, array: "f32[64,128]", block: [8, 128], index: "i -> (t[i], 0)"}]
       outputs: [{name: o, array: "f32[64,128]", block: [8, 128], index: "i -> (t[i], 0)", revisit: any}]
       aliases: {x: o}
@@ -466,7 +466,7 @@ def test_one_rule_for_line_count_and_exit_code(run: Any) -> None:
 
 def test_unknown_lines_of_a_refuted_call_are_counted(run: Any) -> None:
     """A call is counted once, by its worst; what else is unknown of it stands behind."""
-    Path("c.yaml").write_text(WARNED.replace("      aliases: {x: o}\n", "").replace("grid: [4]", "grid: [5]"))
+    Path("c.yaml").write_text(WARNED.replace("      aliases: {x: o}\n", "").replace("grid: [8]", "grid: [9]"))
     code, out, _ = run("c.yaml")
     unknown = sum(line.startswith("unknown ") for line in out.splitlines())
     assert (code, unknown > 0) == (1, True)

@@ -180,7 +180,7 @@ def test_assumptions_about_prefetched_values(run: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "advised", "where"),
     [
-        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is monotone", "prefetch0 is onto"}, ""),
+        ("scattered", {"0 <= prefetch0 < 8", "prefetch0 is injective"}, ""),
         ("shared", {"0 <= prefetch0 < 8"}, ""),
         ("nested", {"0 <= prefetch0 < 16", "0 <= prefetch1 < 512"}, ""),
         ("zeros", {"0 <= prefetch0 < 1"}, ""),
