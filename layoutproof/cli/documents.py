@@ -52,7 +52,6 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "schema": ("cli.commands.schema:SchemaDocument",),
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",
-        f"searching.tilings_json:TracedDocument{_SEARCH}",
         f"searching.arrays_json:ArraysDocument{_SEARCH}",
         f"searching.prune:PrunedDocument{_SEARCH}",
         "cli.arguments:FilesDocument",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from layoutproof.searching.arrays_answer import ArraysAnswer
     from layoutproof.searching.arrays_json import ArraysDocument
     from layoutproof.searching.tilings import Tilings
-    from layoutproof.searching.tilings_json import TilingsDocument, TracedDocument
+    from layoutproof.searching.tilings_json import TilingsDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Searched:
         answer = self.answer
         return arrays_text.text(answer) if isinstance(answer, ArraysAnswer) else tilings_text.text(answer, why)
 
-    def as_json(self) -> TilingsDocument | TracedDocument | ArraysDocument:
+    def as_json(self) -> TilingsDocument | ArraysDocument:
         """The answer as plain data."""
         from layoutproof.searching import arrays_json, tilings_json
         from layoutproof.searching.arrays_answer import ArraysAnswer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.core.finding import Finding, FindingEntry, as_dict
-from layoutproof.searching.answer import CompilerStage, Tiling, TilingAnswer
+from layoutproof.searching.answer import CompilerStage, TilingAnswer
 from layoutproof.searching.branch import Candidate
 from layoutproof.searching.cost import CostModel, Figures
 from layoutproof.searching.document import CertificateEntry, ProblemDocument
@@ -34,9 +34,9 @@ class ModelFigures(TypedDict):
 
 
 class ShapeEntry(ModelFigures):
-    """One candidate at one shape."""
+    """One candidate at one shape. Of a traced function sums over its calls, but vmem is that of the largest."""
 
-    sizes: dict[str, int]
+    sizes: Annotated[dict[str, int], Doc("of a declared kernel; a traced function has them in its arguments")]
     intensity: Annotated[float | None, Doc("operations for each byte of HBM")]
 
 
@@ -53,8 +53,8 @@ class CandidateEntry(ChosenEntry):
     shapes: list[ShapeEntry]
 
 
-class CallsEntry(ChosenEntry, ModelFigures):
-    """A candidate of a traced function, with the figures of all its calls."""
+class CallsEntry(CandidateEntry, ModelFigures):
+    """A candidate of a traced function: the figures of its one shape stand beside `shapes`, too."""
 
 
 class PartialEntry(TypedDict):
@@ -88,17 +88,12 @@ class _OfCompiler(TypedDict, total=False):
 class TilingEntry(CandidateEntry, _OfCompiler):
     """One of the best, with what was asked of it."""
 
-    findings: list[FindingEntry]
+    findings: Annotated[list[FindingEntry], Doc("of a traced function none: `layoutproof kernels` has them")]
     partial_blocks: list[PartialEntry]
 
 
-class TracedEntry(CallsEntry):
-    """One candidate. Figures are sums over its calls, but vmem is that of the largest."""
-
-    partial_blocks: list[PartialEntry]
-    exact_vmem: Annotated[int | None, Doc("by the compiler, where it was asked")]
-    estimate: RankEntry | None
-    no_estimate: Annotated[str, Doc("why there is no estimate")]
+class TracedEntry(TilingEntry, ModelFigures):
+    """One of the best of a traced function."""
 
 
 class AsideEntry(ChosenEntry):
@@ -122,9 +117,6 @@ class BecauseEntry(TypedDict):
     subject: str
     reason: str
     fix: str
-
-
-Because = Annotated[dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")]
 
 
 class ModelEntry(TypedDict):
@@ -151,7 +143,7 @@ class InfeasibleEntry(TypedDict):
 class FrontEntry(TypedDict):
     """With --pareto: all that no other candidate beats in time, VMEM and padding at once."""
 
-    found: list[CandidateEntry]
+    found: list[CandidateEntry | CallsEntry]
     covered: int
     reason: str
 
@@ -187,63 +179,51 @@ class _Besides(TypedDict, total=False):
     infeasible: Annotated[InfeasibleEntry, Doc("an irreducible infeasible subset: fewer of its conditions can be met")]
     conflict: Annotated[InfeasibleEntry, Doc("the older name of `infeasible`")]
     front: FrontEntry
-    compiler: StageEntry
     refused_by_compiler: list[RefusalEntry]
 
 
-class _SearchedDocument(ProblemDocument):
-    """Shared keys of answers about tilings of a declared kernel and of a traced function."""
+class TilingsDocument(ProblemDocument, _Besides):
+    """The best tilings of a declared kernel, or arguments of a traced function.
+
+    Times in picoseconds, sizes in bytes.
+    """
 
     reason: str
-    refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
-    because: Because
-    unknown: dict[str, int]
-    not_judged: Annotated[int, Doc("candidates that cost no less than the last of `best` and were not judged")]
-    set_aside: SetAsideEntry
-    compute: Annotated[str, Doc("`counted`, or why it is not in the cost")]
-
-
-class TilingsDocument(_SearchedDocument, _Besides):
-    """The best tilings of a declared kernel. Times in picoseconds, sizes in bytes."""
-
     candidates: int
     cost: str
     over: Annotated[str, Exactly(Literal["worst", "sum"])]
-    best: list[TilingEntry]
+    best: list[TilingEntry | TracedEntry]
     certificate: CertificateEntry | None
     bound: int | None
+    refused: Annotated[dict[str, int], Doc("candidates by reason, of all")]
+    because: Annotated[
+        dict[str, BecauseEntry], Doc("for each reason of `refused` that a rule gives, its first finding")
+    ]
+    unknown: dict[str, int]
+    not_judged: Annotated[int, Doc("candidates that cost no less than the last of `best` and were not judged")]
+    set_aside: SetAsideEntry
     left_out: list[Annotated[dict[str, Any], Exactly(Removed)]]
-    model: ModelEntry
-
-
-class TracedDocument(_SearchedDocument):
-    """The best arguments of a traced function."""
-
-    best: list[TracedEntry]
-    certificate: CertificateEntry
+    compute: Annotated[str, Doc("`counted`, or why it is not in the cost")]
     compiler: StageEntry
-    notes: list[str]
+    model: Annotated[ModelEntry | None, Doc("null of a traced function: `notes` say the premises of its figures")]
+    notes: Annotated[list[str], Doc("the premises of the figures, a sentence each")]
 
 
-def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
+def as_json(answer: TilingAnswer) -> TilingsDocument:
     """The whole answer. Times and costs in picoseconds (a cost of the user's own in its own unit), sizes in bytes."""
-    problem = answer.problem
-    if not isinstance(problem.kernels, DeclaredKernel):
-        return {
-            **_searched(answer),
-            "best": [_traced(one) for one in answer.rows],
-            "certificate": answer.certificate or {"kind": "unknown", "covered": 0},
-            "compiler": _stage(answer.stage),
-            "notes": [said for _, said in answer.model],
-        }
+    problem, others = answer.problem, answer.others
     return {
-        **_searched(answer),
+        **envelope(answer.verdict.exit_code),
+        "subject": problem.name,
+        "target": problem.target,
+        "verdict": answer.verdict.value,
+        "reason": answer.reason,
         "candidates": answer.candidates,
         "cost": "time" if problem.cost is None else str(problem.cost),
         "over": "worst" if problem.worst else "sum",
         "best": [
             {
-                **_of_shapes(problem, one),
+                **candidate_json(problem, one),
                 "findings": _findings(one.findings),
                 "partial_blocks": _partials(one.partials),
                 **_compiled(one.reply),
@@ -252,21 +232,6 @@ def as_json(answer: TilingAnswer) -> TilingsDocument | TracedDocument:
         ],
         "certificate": answer.certificate,
         "bound": answer.bound,
-        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
-        "model": _model(problem, problem.kernels.model),
-        **_besides(answer, problem),
-    }
-
-
-def _searched(answer: TilingAnswer) -> _SearchedDocument:
-    """The keys of both documents."""
-    problem, others = answer.problem, answer.others
-    return {
-        **envelope(answer.verdict.exit_code),
-        "subject": problem.name,
-        "target": problem.target,
-        "verdict": answer.verdict.value,
-        "reason": answer.reason,
         "refused": dict(others.refused),
         "because": {
             reason: {"question": f.question, "subject": f.subject, "reason": f.reason, "fix": f.fix}
@@ -282,7 +247,12 @@ def _searched(answer: TilingAnswer) -> _SearchedDocument:
                 for one in others.aside
             ],
         },
+        "left_out": [{**asdict(each), "values": list(each.values)} for each in answer.left_out],
         "compute": answer.compute or "counted",
+        "compiler": _stage(answer.stage),
+        "model": _model(problem, problem.kernels.model) if isinstance(problem.kernels, DeclaredKernel) else None,
+        "notes": [said for _, said in answer.model],
+        **_besides(answer, problem),
     }
 
 
@@ -302,7 +272,7 @@ def _model(problem: Problem, model: CostModel) -> ModelEntry:
 
 
 def _besides(answer: TilingAnswer, problem: Problem) -> _Besides:
-    """The keys of an infeasible problem, of a Pareto front, and of the compiler."""
+    """The keys of an infeasible problem, of a Pareto front, and of what the compiler refused."""
     found: _Besides = {}
     if answer.infeasible is not None:
         why = answer.infeasible
@@ -311,12 +281,10 @@ def _besides(answer: TilingAnswer, problem: Problem) -> _Besides:
         }  # fmt: skip
     if answer.front is not None:
         found["front"] = {
-            "found": [_of_shapes(problem, one) for one in answer.front.found],
+            "found": [candidate_json(problem, one) for one in answer.front.found],
             "covered": answer.front.covered,
             "reason": answer.front.unknown,
         }
-    if answer.stage is not None:
-        found["compiler"] = _stage(answer.stage)
     if answer.stage and answer.stage.refusals:
         found["refused_by_compiler"] = [{"values": dict(one), "message": m} for one, m in answer.stage.refusals]
     return found
@@ -356,27 +324,8 @@ def _compiled(reply: CompilerReply | None) -> _OfCompiler:
     }
 
 
-def _traced(one: Tiling) -> TracedEntry:
-    said = _compiled(one.reply)
-    return {
-        **_of_calls(one),
-        "partial_blocks": _partials(one.partials),
-        "exact_vmem": said.get("exact_vmem"),
-        "estimate": said.get("estimate"),
-        "no_estimate": said.get("no_estimate", ""),
-    }
-
-
 def candidate_json(problem: Problem, one: Candidate) -> CandidateEntry | CallsEntry:
-    """A candidate with its values, its cost and its figures: for each shape, or of all calls of a traced function."""
-    return _of_shapes(problem, one) if isinstance(problem.kernels, DeclaredKernel) else _of_calls(one)
-
-
-def _of_calls(one: Candidate) -> CallsEntry:
-    return {"values": dict(one.values), "cost": one.cost, **_figures(one.figures[0])}
-
-
-def _of_shapes(problem: Problem, one: Candidate) -> CandidateEntry:
+    """A candidate with its values, its cost, and its figures for each shape."""
     rows: list[ShapeEntry] = [
         {
             "sizes": dict(shape.sizes),
@@ -385,7 +334,8 @@ def _of_shapes(problem: Problem, one: Candidate) -> CandidateEntry:
         }
         for shape, row in zip(problem.shapes, one.figures, strict=True)
     ]
-    return {"values": dict(one.values), "cost": one.cost, "shapes": rows}
+    entry: CandidateEntry = {"values": dict(one.values), "cost": one.cost, "shapes": rows}
+    return entry if isinstance(problem.kernels, DeclaredKernel) else {**entry, **_figures(one.figures[0])}
 
 
 def _figures(row: Figures) -> ModelFigures:

@@ -360,7 +360,7 @@ def test_files_about_functions(run: Any) -> None:
     found = json.loads(out)
     assert code == 0
     assert found["kept"] == rows[:1]
-    assert found["figures"][0]["steps"] == 8 * 8 * 4
+    assert found["figures"][0]["shapes"][0]["steps"] == 8 * 8 * 4
     assert stretch_of("searching.not_among_values", name="bm", value=100) in found["dropped"][0]["reason"]
     code, out, _ = run(write(text), "--prune", "c.json")
     assert "1 of 2 candidates are kept" in out

@@ -29,9 +29,12 @@ def test_the_two_forms_of_one_kernel_give_one_answer() -> None:
     found = traced("matmul", MATMUL, tune, best=1)
     own = found.as_dict()["best"][0]
     assert (own["values"], own["cost"]) == (ready["values"], ready["cost"])
-    assert own["flops"] == 2 * 2048**3
+    assert own["shapes"] == [{**ready["shapes"][0], "sizes": {}}]
+    (figures,) = own["shapes"]
+    assert {name: own[name] for name in figures.keys() - {"sizes", "intensity"}}.items() <= figures.items()
+    assert figures["flops"] == 2 * 2048**3
     # libtpu 0.0.52 estimates 141,863 cycles, and 149,743 or more for every one that sums over two or more steps
-    assert (own["values"], own["carried"]) == ({"bm": 512, "bn": 512, "bk": 2048}, 0)
+    assert (own["values"], figures["carried"]) == ({"bm": 512, "bn": 512, "bk": 2048}, 0)
     assert words("searching.headroom_of_registers", percent=21, source="matmul by its body") in found.why()
 
 
@@ -53,7 +56,8 @@ def test_a_product_that_the_body_works_on_is_held() -> None:
     document = traced("flash", ["bf16[4,2048,128]"] * 3, {"bq": "1024,2048", "bk": "2048"}).as_dict()
     assert [one["values"] for one in document["best"]] == [{"bq": 1024, "bk": 2048}]
     assert [one["values"]["bq"] for one in document["set_aside"]["candidates"]] == [2048]
-    assert document["best"][0]["time"] >= document["best"][0]["flops"] * 10**12 // 197_000_000_000_000
+    (figures,) = document["best"][0]["shapes"]
+    assert figures["time"] >= figures["flops"] * 10**12 // 197_000_000_000_000
 
 
 def test_of_declared_kernels_too() -> None:
