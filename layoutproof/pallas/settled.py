@@ -82,19 +82,12 @@ def settled(
     best, held = _best(kernel, asked, read, tries)
     best = _without_needless(held, _tightened(asked, best, held, tries), _own(kernel), tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
-    everything = dict(best)
-    left = [one for one in asked if one.position not in needs]
     # what only a warning needs is not advised, so that no error may rest on it
-    for one in sorted(left, key=lambda one: found[one.position].severity != "error"):
-        # what another question needs already is asked first: less is assumed in all
-        advised = {table.name: everything[table.name] for table in one.tables}
-        plain = {table.name: best[table.name] for table in one.tables}
-        for more in (*([advised] if advised != plain else []), *worded(plain)):
-            joint = {name: together(everything[name], table) for name, table in more.items()}
-            if all(joint.values()) and tries.proved(one, more):
-                needs[one.position] = more
-                everything |= {name: table for name, table in joint.items() if table is not None}
-                break
+    left = sorted(
+        (one for one in asked if one.position not in needs), key=lambda one: found[one.position].severity != "error"
+    )
+    by_words, everything = _worded(left, best, tries)
+    needs |= by_words
     of_before = dict.fromkeys(needs, tries.sizes)
     alone |= _sizes_beside(asked, decide, found, needs, everything, tries)
     tries.left += len(needs)
@@ -111,6 +104,25 @@ def settled(
             answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact, schemas)
             answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _worded(
+    left: Sequence[OpenQuestion], best: Mapping[str, Table], tries: _AssumptionTries
+) -> tuple[dict[int, dict[str, Table]], dict[str, Table]]:
+    """What such words as `monotone` prove beside bounds, by the position of a question; and all tables with them."""
+    needs: dict[int, dict[str, Table]] = {}
+    everything = dict(best)
+    for one in left:
+        # what another question needs already is asked first: less is assumed in all
+        advised = {table.name: everything[table.name] for table in one.tables}
+        plain = {table.name: best[table.name] for table in one.tables}
+        for more in (*([advised] if advised != plain else []), *worded(plain)):
+            joint = {name: together(everything[name], table) for name, table in more.items()}
+            if all(joint.values()) and tries.proved(one, more):
+                needs[one.position] = more
+                everything |= {name: table for name, table in joint.items() if table is not None}
+                break
+    return needs, everything
 
 
 def _sizes_beside(

@@ -111,5 +111,14 @@ def _shardings(problem: ArraysProblem, best: int, effort: int) -> ShardingAnswer
     memory = chip_of(said.target).hbm if said.memory is None else said.memory
     with problem.at("shardings"):
         return best_shardings(
-            arrays, said.mesh, memory, said.target, best, MOST * effort, said.require, said.products, said.price
+            arrays,
+            said.mesh,
+            memory,
+            said.target,
+            best,
+            MOST * effort,
+            said.require,
+            said.products,
+            said.price,
+            said.fsdp,
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, NotRequired, TypedDict
 
-from layoutproof.core.document import Doc, envelope
+from layoutproof.core.document import Doc, Exactly, envelope
 from layoutproof.searching.array_layouts import ArrayAnswer, SharedAnswer, Sized
 from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.document import CertificateEntry, ProblemDocument
 from layoutproof.searching.padded_shapes import PaddingAnswer
-from layoutproof.searching.shardings import RULE, Shard, ShardingAnswer
+from layoutproof.searching.shardings import ExchangeKind, Shard, ShardingAnswer
 
 
 class SizedEntry(TypedDict):
@@ -76,12 +76,23 @@ class AllReduceEntry(TypedDict):
     bytes: int
 
 
+class ExchangeEntry(TypedDict):
+    """A collective that a product needs."""
+
+    kind: Annotated[str, Exactly(ExchangeKind)]
+    product: str
+    array: Annotated[str, Doc("whose shards are sent")]
+    axes: list[str]
+    bytes: Annotated[int, Doc("that each device receives")]
+
+
 class ShardingsEntry(TypedDict):
     """The best assignments of mesh axes."""
 
     best: list[dict[str, ShardEntry]]
     figures: list[SentEntry]
-    all_reduces: list[list[AllReduceEntry]]
+    all_reduces: Annotated[list[list[AllReduceEntry]], Doc("those of `exchanges`")]
+    exchanges: list[list[ExchangeEntry]]
     price: Annotated[int | None, Doc("of a byte sent, in bytes held; null where no product says what is sent")]
     rule: str
     memory: int
@@ -179,11 +190,28 @@ def _shardings(answer: ShardingAnswer) -> ShardingsEntry:
         "best": [{name: _shard(shard) for name, shard in one.shards.items()} for one in answer.best],
         "figures": [{"cost": one.cost, "bytes": one.bytes, "sent": one.sent} for one in answer.best],
         "all_reduces": [
-            [{"product": str(s.product), "axes": list(s.axes), "bytes": s.bytes} for s in one.sums]
+            [
+                {"product": str(each.product), "axes": list(each.axes), "bytes": each.bytes}
+                for each in one.exchanges
+                if each.kind == "all-reduce"
+            ]
+            for one in answer.best
+        ],
+        "exchanges": [
+            [
+                {
+                    "kind": each.kind,
+                    "product": str(each.product),
+                    "array": each.array,
+                    "axes": list(each.axes),
+                    "bytes": each.bytes,
+                }
+                for each in one.exchanges
+            ]
             for one in answer.best
         ],
         "price": answer.price,
-        "rule": RULE,
+        "rule": answer.rule,
         "memory": answer.memory,
         "require": restrictions,
         "least_bytes": None if answer.reason else answer.least,

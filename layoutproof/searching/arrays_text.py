@@ -5,7 +5,7 @@ from __future__ import annotations
 from layoutproof.searching.array_layouts import ArrayAnswer, SharedAnswer
 from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.padded_shapes import PaddingAnswer
-from layoutproof.searching.shardings import RESTRICTIONS, RULE, Shard, ShardingAnswer
+from layoutproof.searching.shardings import RESTRICTIONS, Shard, ShardExchange, ShardingAnswer
 
 
 def text(answer: ArraysAnswer) -> str:
@@ -94,7 +94,7 @@ def _shardings(answer: ShardingAnswer) -> list[str]:
             f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
             for n, s in shards.items()
         ]
-        lines += [f"    all-reduce of {s.product} over {', '.join(s.axes)}  {_bytes(s.bytes)}" for s in one.sums]
+        lines += [f"    {_exchange(each)}  {_bytes(each.bytes)}" for each in one.exchanges]
     required = " and ".join(RESTRICTIONS[word] for word in answer.require)
     if answer.reason:
         lines.append(f"  unknown  {answer.reason}")
@@ -109,15 +109,13 @@ def _shardings(answer: ShardingAnswer) -> list[str]:
         among = f"; the best of those with {required}" if required else "; the best of all"
         among = "" if answer.infeasible else among
         lines.append(f"    certificate  enumerated: all {answer.covered} assignments of mesh axes{among}")
-        lines.append(f"    rule  {RULE}")
+        lines.append(f"    rule  {answer.rule}")
         if answer.price is None:
             lines.append(
                 "    not counted  what the devices then send one another; products: [..] says what is computed"
             )
         else:
-            lines.append(
-                f"    cost  bytes held + {answer.price} x bytes sent, as all-reduces of the products' partial sums"
-            )
+            lines.append(f"    cost  bytes held + {answer.price} x bytes sent, by the collectives that products need")
     return lines
 
 
@@ -127,6 +125,12 @@ def _restriction(answer: ShardingAnswer, required: str) -> str:
         return "none; JAX takes uneven shards inside of a jitted function only"
     without = "no fewer bytes" if answer.least == answer.least_of_all else f"{_bytes(answer.least_of_all)} a device"
     return f"{required}; {without} without (write require: [] to lift it)"
+
+
+def _exchange(one: ShardExchange) -> str:
+    """A collective, the product that needs it, and its axes; with the array where it is not the product's output."""
+    what = f"{one.array} for {one.product}" if one.kind == "all-gather" else str(one.product)
+    return f"{one.kind} of {what} over {', '.join(one.axes)}"
 
 
 def _spec(shard: Shard) -> str:

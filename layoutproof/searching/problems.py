@@ -92,6 +92,9 @@ FRONT_INCOMPLETE = Template(
     "searching.front_incomplete", "the front is not complete: the budget of {boxes} boxes is spent"
 )
 FRONT_LACKS = Template("searching.front_lacks", "the front may lack points: {reason}")
+FSDP_IN_NO_PRODUCT = Template(
+    "searching.fsdp_in_no_product", "fsdp: {name} is in no product, so nothing says when it is gathered"
+)
 FUNCTION_ASKED = Template("searching.function_asked", "{compiler}, ahead of time, the function itself")
 GRID_AT_RUN_TIME = Template("searching.grid_at_run_time", "{kernel}: its grid is known at run time only")
 HEADROOM_FORM = Template(

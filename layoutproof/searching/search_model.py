@@ -533,6 +533,15 @@ class ArraysSearch(_SearchKeys):
         description="What a step computes of these arrays: with it, what the devices send one another is weighed too.",
         examples=[["x, up -> h", "h, down -> y"]],
     )
+    fsdp: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    ] = Field(
+        (),
+        description="Arrays that may be held in more parts than products use, which then gather them (FSDP).",
+        examples=[["up", "down"]],
+    )
     price: Annotated[int, Field(ge=0, le=LARGEST)] = Field(
         1, description="What a byte that a device sends costs, in bytes that it holds.", examples=[1, 10]
     )

@@ -15,15 +15,22 @@ dimensions that only the inputs name are summed over, and where an axis cuts one
 each sum: one all-reduce of the output's shard over those axes, 2 (n - 1) / n of its bytes for each device
 (`hlo.collectives.moved`). An axis cuts one name of a product, so no other data has to be sent. The cost is then the
 bytes held, and a price for each byte sent. Backward passes are products like others: state them to have them counted.
+
+Arrays that are fully sharded (FSDP; Zhao and others, arXiv 2304.11277, section 3) are held in more parts than products
+use: an axis that cuts no name of theirs may cut a dimension of what is held. Each product that takes such an array
+gathers it (an all-gather of its shard); one that gives it adds up the parts where they are held (a reduce-scatter in
+place of an all-reduce, over the axes that cut both). What is gathered for a product is not counted as held.
 """
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_right, insort
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Literal
 
 from layoutproof.core.bounds import check_length
 from layoutproof.core.errors import LayoutError, shorten
@@ -45,7 +52,10 @@ REQUIRED = ("even",)
 
 RULE = "arrays that share a name are cut alike, and an axis cuts one name of a product"
 """A property of every assignment that is looked at."""
+RULE_OF_HELD = "; what fsdp names may be held in more parts, and what is gathered of it is not counted as held"
+"""The rest of the rule where arrays are fully sharded."""
 
+ExchangeKind = Literal["all-gather", "all-reduce", "reduce-scatter"]
 Spec = tuple[tuple[str, ...], ...]
 Arrays = Mapping[str, tuple[XlaLayout, tuple[str, ...]]]
 
@@ -73,32 +83,39 @@ class Contraction:
 
 
 @dataclass(frozen=True, slots=True)
-class AllReduce:
-    """An all-reduce that a product needs. axes: of the mesh.  bytes: that each device receives."""
+class ShardExchange:
+    """A collective that a product needs.
 
+    kind: `all-gather`, `all-reduce` or `reduce-scatter`.  array: whose shards are sent.  axes: of the mesh.
+    bytes: that each device receives.
+    """
+
+    kind: ExchangeKind
     product: Contraction
+    array: str
     axes: tuple[str, ...]
     bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """cost: its rank.  bytes: that one device holds.  shards: by array.  sums: the data to send."""
+    """cost: its rank.  bytes: that one device holds.  shards: by array.  exchanges: the data to send."""
 
     cost: int
     bytes: int
     shards: Mapping[str, Shard]
-    sums: tuple[AllReduce, ...] = ()
+    exchanges: tuple[ShardExchange, ...] = ()
 
     @property
     def sent(self) -> int:
         """Bytes that each device receives from others."""
-        return sum(one.bytes for one in self.sums)
+        return sum(one.bytes for one in self.exchanges)
 
     def __add__(self, other: Assignment) -> Assignment:
         """Both, of different arrays."""
         shards = {**self.shards, **other.shards}
-        return Assignment(self.cost + other.cost, self.bytes + other.bytes, shards, self.sums + other.sums)
+        exchanges = self.exchanges + other.exchanges
+        return Assignment(self.cost + other.cost, self.bytes + other.bytes, shards, exchanges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +126,7 @@ class ShardingAnswer:
     fit.  least_of_all: bytes of the smallest assignment without any restriction.
     infeasible: conditions of which none can be left out, () = there is an answer.  enough: (condition, bytes per device
     without it) of those that could be left out.  reason: why it is unknown, "" = it is known.
-    price: of a byte sent, in bytes held; None where no product says what is sent.
+    price: of a byte sent, in bytes held; None where no product says what is sent.  rule: of every assignment.
     """
 
     best: tuple[Assignment, ...]
@@ -122,6 +139,7 @@ class ShardingAnswer:
     enough: tuple[tuple[str, int], ...] = ()
     reason: str = ""
     price: int | None = None
+    rule: str = RULE
 
 
 Ranked = list[Assignment]
@@ -137,16 +155,20 @@ def best_shardings(
     require: Sequence[str] = REQUIRED,
     products: Sequence[Contraction] = (),
     price: int = 1,
+    fsdp: Sequence[str] = (),
 ) -> ShardingAnswer:
     """The `best` assignments within `memory` bytes a device, of all those that keep the restrictions in `require`.
 
     arrays: shape, and the name of each dimension ("" for none).  mesh: devices per axis.  most: assignments of one
     group of arrays that are enumerated.  require: of RESTRICTIONS; () = every assignment is a candidate.
     products: the products of a step; their arrays name all their dimensions.  price: of a byte sent, in bytes held.
-    Raises LayoutError for products of other arrays, and for an array that names a dimension twice.
+    fsdp: arrays of products that may be held in more parts than products use.
+    Raises LayoutError for products of other arrays, for an array that names a dimension twice, and for one in `fsdp`
+    that is in no product.
     """
     required = tuple(word for word in RESTRICTIONS if word in require)
-    _check(products, arrays)
+    _check(products, arrays, fsdp)
+    rule = RULE + RULE_OF_HELD if fsdp else RULE
     counted = price if products else None
     groups = _groups(arrays, products)
     covered = 1
@@ -154,19 +176,22 @@ def best_shardings(
     for group in groups:
         own = [product for product in products if product.output in group]
         choices = _choices(group, own, most)
-        count = len(choices) ** len(mesh)
-        covered *= count
+        held = [name for name in fsdp if name in group]
+        count = len(choices) ** len(mesh) * (sum((1 + len(group[name][1])) ** len(mesh) for name in held) or 1)
         if count > most:
             reason = problems.TOO_MANY_ASSIGNMENTS(", ".join(group), count, most)
-            return ShardingAnswer((), covered, memory, required, reason=reason, price=counted)
-        evaluated.append(_every(group, own, price, choices, mesh, target))
+            return ShardingAnswer((), covered * count, memory, required, reason=reason, price=counted, rule=rule)
+        ranked, many = _every(group, own, price, choices, mesh, target, held, best)
+        covered *= many
+        evaluated.append(ranked)
     totals = {
         kept: _least(evaluated, kept) for n in range(len(required) + 1) for kept in itertools.combinations(required, n)
     }
     least, least_of_all = totals[required], totals[()]
     if least <= memory:
         ranked = _combined([_kept(every, required) for every in evaluated], best, memory)
-        return ShardingAnswer(tuple(ranked), covered, memory, required, least, least_of_all, price=counted)
+        ordered = [replace(one, shards={name: one.shards[name] for name in arrays}) for one in ranked]
+        return ShardingAnswer(tuple(ordered), covered, memory, required, least, least_of_all, price=counted, rule=rule)
     # replicating everything keeps every restriction, so without the limit of memory there is always an answer
     infeasible = list(required)
     for word in required:
@@ -174,7 +199,7 @@ def best_shardings(
             infeasible.remove(word)
     enough = tuple((RESTRICTIONS[word], totals[_but(infeasible, word)]) for word in infeasible)
     said = (f"{memory} bytes a device", *(RESTRICTIONS[word] for word in infeasible))
-    return ShardingAnswer((), covered, memory, required, least, least_of_all, said, enough, price=counted)
+    return ShardingAnswer((), covered, memory, required, least, least_of_all, said, enough, price=counted, rule=rule)
 
 
 def read_product(text: str) -> Contraction:
@@ -190,7 +215,11 @@ def read_product(text: str) -> Contraction:
     return Contraction(inputs, output.strip())
 
 
-def _check(products: Sequence[Contraction], arrays: Arrays) -> None:
+def _check(products: Sequence[Contraction], arrays: Arrays, fsdp: Sequence[str]) -> None:
+    spoken = {name for product in products for name in (*product.inputs, product.output)}
+    for name in fsdp:
+        if name not in spoken:
+            raise LayoutError(problems.FSDP_IN_NO_PRODUCT(name))
     for product in products:
         for name in (*product.inputs, product.output):
             if name not in arrays:
@@ -247,36 +276,96 @@ def _every(
     choices: Sequence[frozenset[str]],
     mesh: Mapping[str, int],
     target: str,
-) -> Ranked:
-    """All assignments with their shards, cheapest first, then those that cut least."""
+    fsdp: Sequence[str],
+    best: int,
+) -> tuple[Ranked, int]:
+    """All assignments with their shards, cheapest first, then those that cut least; and how many there are.
+
+    How one array of `fsdp` is held changes nothing of the others, so what `best` others beat in cost and bytes, and
+    which keep the same restrictions, is left out.
+    """
     known: dict[tuple[str, Spec], Shard] = {}
+
+    def shard(array: str, spec: Spec) -> Shard:
+        if (array, spec) not in known:
+            known[array, spec] = _shard(group[array][0], spec, mesh, target)
+        return known[array, spec]
+
     found: Ranked = []
+    many = 0
     for picked in itertools.product(choices, repeat=len(mesh)):
-        shards = {}
-        for array, (shape, own) in group.items():
-            spec = tuple(tuple(a for a, names in zip(mesh, picked, strict=True) if name in names) for name in own)
-            if (array, spec) not in known:
-                known[array, spec] = _shard(shape, spec, mesh, target)
-            shards[array] = known[array, spec]
-        sums = tuple(found for product in products for found in _sums(product, group, picked, mesh, shards))
-        held = sum(shard.bytes for shard in shards.values())
-        found.append(Assignment(held + price * sum(one.bytes for one in sums), held, shards, sums))
-    return sorted(found, key=lambda one: (one.cost, sum(bool(a) for s in one.shards.values() for a in s.spec)))
+        specs = {
+            array: tuple(tuple(a for a, names in zip(mesh, picked, strict=True) if name in names) for name in own)
+            for array, (_, own) in group.items()
+        }
+        ranked, count = [Assignment(0, 0, {})], 1
+        for array, spec in specs.items():
+            held = _held(spec, mesh) if array in fsdp else [spec]
+            count *= len(held)
+            options = []
+            for each in held:
+                sent = tuple(_exchanges(array, spec, each, products, group, picked, mesh, shard))
+                size = shard(array, each).bytes
+                cost = size + price * sum(one.bytes for one in sent)
+                options.append(Assignment(cost, size, {array: shard(array, each)}, sent))
+            ranked = [one + other for one in ranked for other in options]
+            ranked = _unbeaten_alike(ranked, best) if len(held) > 1 else ranked
+        found += ranked
+        many += count
+    return sorted(found, key=_rank), many
 
 
-def _sums(
-    product: Contraction,
+def _rank(one: Assignment) -> tuple[int, int]:
+    """The order of assignments: by cost, then those that cut least."""
+    return one.cost, sum(bool(axes) for shard in one.shards.values() for axes in shard.spec)
+
+
+def _held(spec: Spec, mesh: Mapping[str, int]) -> list[Spec]:
+    """How an array may be held that products use so: each axis that does not cut it may cut one of its dimensions."""
+    free = [axis for axis in mesh if all(axis not in axes for axes in spec)]
+    found = []
+    for at in itertools.product([None, *range(len(spec))], repeat=len(free)):
+        more = dict(zip(free, at, strict=True))
+        found.append(tuple(tuple(a for a in mesh if a in axes or more.get(a) == d) for d, axes in enumerate(spec)))
+    return found
+
+
+def _exchanges(
+    array: str,
+    used: Spec,
+    held: Spec,
+    products: Sequence[Contraction],
     group: Arrays,
     picked: Sequence[frozenset[str]],
     mesh: Mapping[str, int],
-    shards: Mapping[str, Shard],
-) -> list[AllReduce]:
-    """The all-reduce of a product whose summed dimensions are cut, if it needs one."""
-    summed = {n for array in product.inputs for n in group[array][1]} - set(group[product.output][1])
-    axes = tuple(axis for axis, names in zip(mesh, picked, strict=True) if names & summed)
-    held, devices = shards[product.output].bytes, prod(mesh[axis] for axis in axes)
-    sent = moved("all-reduce", devices, held, held)
-    return [AllReduce(product, axes, sent)] if sent else []
+    shard: Callable[[str, Spec], Shard],
+) -> Iterator[ShardExchange]:
+    """What products send of one array: its shards to those that take it, parts of its sums from those that give it."""
+    apart = {axis for axes in held for axis in axes} - {axis for axes in used for axis in axes}
+    for product in products:
+        if product.output == array:
+            summed = {n for name in product.inputs for n in group[name][1]} - set(group[array][1])
+            axes = [axis for axis, names in zip(mesh, picked, strict=True) if names & summed]
+            # the parts are scattered first: what is left is summed over smaller shards
+            scattered = tuple(tuple(a for a in dim if a not in apart or a in axes) for dim in held)
+            yield from _exchange(
+                "reduce-scatter", product, array, [a for a in axes if a in apart], mesh, shard(array, used)
+            )
+            rest = [a for a in axes if a not in apart]
+            yield from _exchange("all-reduce", product, array, rest, mesh, shard(array, scattered))
+        if array in product.inputs:
+            yield from _exchange(
+                "all-gather", product, array, [a for a in mesh if a in apart], mesh, shard(array, used)
+            )
+
+
+def _exchange(
+    kind: ExchangeKind, product: Contraction, array: str, axes: Sequence[str], mesh: Mapping[str, int], whole: Shard
+) -> Iterator[ShardExchange]:
+    """A collective over some axes, if it sends anything. whole: what a device has of the array before or after it."""
+    sent = moved(kind, prod(mesh[axis] for axis in axes), whole.bytes, whole.bytes)
+    if sent:
+        yield ShardExchange(kind, product, array, tuple(axes), sent)
 
 
 def _shard(shape: XlaLayout, spec: Spec, mesh: Mapping[str, int], target: str) -> Shard:
@@ -306,6 +395,15 @@ def _combined(groups: Sequence[Ranked], best: int, memory: int) -> Ranked:
         pairs = [one + other for one in found for other in _unbeaten(every, best)]
         found = _unbeaten(sorted(pairs, key=lambda one: one.cost), best)
     return [one for one in found if one.bytes <= memory][:best]
+
+
+def _unbeaten_alike(found: Ranked, best: int) -> Ranked:
+    """Those that fewer than `best` others, which keep the same restrictions, beat in cost and bytes."""
+    alike: defaultdict[tuple[bool, bool], Ranked] = defaultdict(list)
+    for one in sorted(found, key=_rank):
+        shards = one.shards.values()
+        alike[all(s.even for s in shards), all(s.whole for s in shards)].append(one)
+    return [one for ranked in alike.values() for one in _unbeaten(ranked, best)]
 
 
 def _unbeaten(ranked: Ranked, best: int) -> Ranked:
