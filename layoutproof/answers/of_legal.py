@@ -12,7 +12,7 @@ from layoutproof.core.message import located
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.searching.alike import Kernels
-from layoutproof.searching.configurations import Legal, numbered
+from layoutproof.searching.configurations import BY_BODIES, Legal, numbered
 from layoutproof.searching.problem import Problem, TracedFunction
 from layoutproof.searching.ranges import domain
 from layoutproof.searching.ready import values_of
@@ -35,11 +35,14 @@ def legal(
     that decides as one before did, no tracing is needed. `searching.configurations.QUESTIONS` and memory are asked;
     what a body does is not, `layoutproof.kernels` judges it.
 
+    A kernel of Mosaic GPU is traced for each configuration, and `searching.configurations.BODIES` are asked of its
+    body: a fraction of a second each, or more.
+
     Args:
         function: A function that makes Pallas calls, or `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
         *args: Its arguments: arrays and `jax.ShapeDtypeStruct`s are traced, and texts such as `"bf16[4096,4096]"`; all
             else is passed as it is.
-        target: The TPU generation, such as `"v5e"`.
+        target: The TPU generation, such as `"v5e"`, or `"mosaic_gpu"`.
         parameters: The keyword arguments that a configuration says, each with the values of the space: a list, a range,
             or as a search file writes them, `{"from": 128, "to": 2048, "multiple_of": 128}` or `"128..2048"`.
         compiler: The version of its compiler, where rules differ between versions.
@@ -50,13 +53,13 @@ def legal(
 
     Returns:
         What is called with one configuration, `legal(block_m=128, block_n=256)`, and gives a `Legality`: `verdict`
-        (proved: legal, refuted: refused, unknown), `reason`, `vmem_bytes`, `vmem_estimate`, `steps`, `traffic`. Its
+        (proved: legal, refuted: refused, unknown), `reason`, `vmem_bytes`, `vmem_estimate`, `smem_bytes`, `steps`, `traffic`. Its
         `space()` goes through the legal configurations, the best by the model first.
 
     Raises:
         LayoutError: No such target, no parameters, values that are none, or a function that does not take them.
     """
-    chip = chip_of(target).name
+    chip = target if target in BY_BODIES else chip_of(target).name
     rules = kernel_target(target, compiler)
     if not isinstance(parameters, Mapping) or not parameters:
         raise LayoutError(problems.NO_PARAMETERS())

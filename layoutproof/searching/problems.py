@@ -172,6 +172,11 @@ NO_NUMBER = Template("searching.no_number", "no number is in {found}")
 NO_PADDING_RULE = Template(
     "searching.no_padding_rule", "{layout} pads by more than its first tile; no rule here says which shapes it fits"
 )
+NO_GPU = Template(
+    "searching.no_gpu",
+    "{said}; that may be for want of a GPU: a function that asks the machine, as for its number of multiprocessors, is "
+    "traced where there is one",
+)
 NO_PALLAS_CALL = Template("searching.no_pallas_call", "the function makes no Pallas call")
 NO_PARAMETER = Template("searching.no_parameter", "{name} is no parameter; they are {known}{near}")
 NO_PROBLEM = Template(
