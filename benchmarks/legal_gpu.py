@@ -1,4 +1,4 @@
-"""`lp.legal` on configurations of JAX's kernels of Mosaic GPU: milliseconds each, and its verdicts against the slow ones.
+"""`lp.legal` on configurations of JAX's kernels of Mosaic GPU: milliseconds of each, and what `lp.kernels` says.
 
     python benchmarks/legal_gpu.py [--only hopper_matmul] [--each 40]   CPU milliseconds of each configuration
     python benchmarks/legal_gpu.py --check                              every verdict beside that of `lp.kernels`

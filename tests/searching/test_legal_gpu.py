@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-jax = pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
 
 import layoutproof as lp
 from layoutproof.core.errors import LayoutError
@@ -119,8 +121,25 @@ def test_the_bytes_of_shared_memory_are_those_of_its_arrays() -> None:
     legal = of(gpu_functions.plus_one, ("f32[512,256]",), PLUS_ONE)
     answer = legal(rows=64, columns=128, stages=4)
     assert (answer.smem_bytes, answer.smem_limit, answer.steps) == (4 * 64 * 128 * 4, 227 * 1024, 8)
-    assert answer.vmem_bytes is None and answer.traffic is None
+    assert (answer.vmem_bytes, answer.traffic) == (None, None)
     assert answer.as_dict()["smem_bytes"] == answer.smem_bytes
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"), [("h100", REFUTED), ("H200", REFUTED), ("b200", PROVED), ("mosaic_gpu", PROVED)]
+)
+def test_hopper_has_no_tensor_memory(target: str, verdict: Verdict) -> None:
+    """As of `lp.kernels`, with the same name of a GPU; shared memory is the same on all."""
+    configuration = {"columns": 64, "sums": 1}
+    legal = lp.legal(
+        gpu_functions.sums_in_tensor_memory, "f32[128,64]", target=target, parameters={"columns": [64], "sums": [1]}
+    )
+    assert legal(**configuration).rules is verdict
+    function = functools.partial(gpu_functions.sums_in_tensor_memory, **configuration)
+    found = lp.kernels(function, argument("f32[128,64]"), target=target).findings
+    assert min(f.verdict for f in found if f.severity == "error") is verdict
+    legal = lp.legal(gpu_functions.plus_one, "f32[512,256]", target=target, parameters=PLUS_ONE)
+    assert legal(rows=64, columns=64, stages=1).verdict is PROVED
 
 
 def test_a_pipeline_in_a_body_is_no_step() -> None:
@@ -144,7 +163,7 @@ def test_what_a_function_asks_of_a_gpu_that_is_not_there_refuses_no_tile() -> No
     parameters = {"tile_m": [128], "tile_n": [100, 128], "tile_k": [64], "steps": [2]}
     legal = of(matmul, ("f16[512,256]", "f16[256,512]"), parameters)
     told = {n: legal(tile_m=128, tile_n=n, tile_k=64, steps=2) for n in (100, 128)}
-    assert told[128].verdict is UNKNOWN and told[128].rules is UNKNOWN
+    assert (told[128].verdict, told[128].rules) == (UNKNOWN, UNKNOWN)
     with pretended("h100"):
         legal = of(matmul, ("f16[512,256]", "f16[256,512]"), parameters)
         told = {n: legal(tile_m=128, tile_n=n, tile_k=64, steps=2) for n in (100, 128)}
@@ -170,7 +189,8 @@ def test_each_is_traced_and_asked_about_once(monkeypatch: pytest.MonkeyPatch) ->
     legal = of(gpu_functions.plus_one, ("f32[512,256]",), PLUS_ONE)
     first = legal(rows=64, columns=64, stages=2)
     assert asked == list(BODIES)
-    assert legal(rows=64, columns=64, stages=2) is first and len(asked) == len(BODIES)
+    assert legal(rows=64, columns=64, stages=2) is first
+    assert asked == list(BODIES)
     asked.clear()
     assert legal(rows=512, columns=128, stages=4).question == "memory_budget"
     assert len(asked) < 3
