@@ -86,8 +86,8 @@ Left out is `body_races`, which takes seconds where all else takes a fraction of
 BY_BODIES = ("mosaic_gpu",)
 """The platforms of which BODIES are asked."""
 
-NOT_OF_SIZES = ("AttributeError", "ImportError", "ModuleNotFoundError", "RuntimeError")
-"""What a function for a GPU raises where it asks the machine: where it is traced there may be none."""
+NOT_OF_SIZES = ("AssertionError", "AttributeError", "ImportError", "ModuleNotFoundError", "RuntimeError")
+"""What a function for a GPU may raise because there is none where it is traced: of its CUDA, of its device."""
 
 MOST = 1 << 14
 """Configurations of a space that are enumerated; of more `sample` says how many are looked at."""
@@ -292,10 +292,12 @@ class Legal:
 
     def _answer(self, values: Mapping[str, int]) -> Legality:
         if self._bodies:
+            from layoutproof.pallas.from_jax.adapter import sees_gpu
+
             try:
                 own = self.problem.traced.trace(values)
             except LayoutError as error:
-                return _refused(values, error, True, NOT_OF_SIZES)
+                return _refused(values, error, True, () if sees_gpu() else NOT_OF_SIZES)
             return self._of(values, own, own, True)
         calls, traced = self._candidates.calls(values)
         if isinstance(calls, LayoutError):

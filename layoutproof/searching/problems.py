@@ -174,8 +174,7 @@ NO_PADDING_RULE = Template(
 )
 NO_GPU = Template(
     "searching.no_gpu",
-    "{said}; that may be for want of a GPU: a function that asks the machine, as for its number of multiprocessors, is "
-    "traced where there is one",
+    "{said}; JAX sees no GPU here, and the function may have asked for one, so that nothing is known of its tiles",
 )
 NO_PALLAS_CALL = Template("searching.no_pallas_call", "the function makes no Pallas call")
 NO_PARAMETER = Template("searching.no_parameter", "{name} is no parameter; they are {known}{near}")

@@ -164,6 +164,9 @@ def test_what_a_function_asks_of_a_gpu_that_is_not_there_refuses_no_tile() -> No
     legal = of(matmul, ("f16[512,256]", "f16[256,512]"), parameters)
     told = {n: legal(tile_m=128, tile_n=n, tile_k=64, steps=2) for n in (100, 128)}
     assert (told[128].verdict, told[128].rules) == (UNKNOWN, UNKNOWN)
+    sizes = {"block_q": 64, "block_kv": 64, "steps": 2}
+    # of CUDA it asserts that it is there
+    assert of(attention, ("f16[1,512,2,64]",) * 3, {k: [v] for k, v in sizes.items()})(**sizes).verdict is UNKNOWN
     with pretended("h100"):
         legal = of(matmul, ("f16[512,256]", "f16[256,512]"), parameters)
         told = {n: legal(tile_m=128, tile_n=n, tile_k=64, steps=2) for n in (100, 128)}
