@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+pytest.importorskip("jax", reason="JAX is not installed")
 
 import jax
 
