@@ -9,6 +9,7 @@ from typing import Any
 from layoutproof.answers import problems
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.message import located
+from layoutproof.hardware.mosaic_gpu import KERNEL_TARGETS, OTHER_NAMES
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.pallas.judge import kernel_target
 from layoutproof.searching.alike import Kernels
@@ -35,11 +36,14 @@ def legal(
     that decides as one before did, no tracing is needed. `searching.configurations.QUESTIONS` and memory are asked;
     what a body does is not, `layoutproof.kernels` judges it.
 
+    A kernel of Mosaic GPU is traced for each configuration, and `searching.configurations.BODIES` are asked of its
+    body: a fraction of a second each, or more.
+
     Args:
         function: A function that makes Pallas calls, or `MODULE:FUNCTION`, `FILE.py:FUNCTION`.
         *args: Its arguments: arrays and `jax.ShapeDtypeStruct`s are traced, and texts such as `"bf16[4096,4096]"`; all
             else is passed as it is.
-        target: The TPU generation, such as `"v5e"`.
+        target: The TPU generation, such as `"v5e"`, or `"mosaic_gpu"`, `"h100"`, `"h200"`, `"b200"`.
         parameters: The keyword arguments that a configuration says, each with the values of the space: a list, a range,
             or as a search file writes them, `{"from": 128, "to": 2048, "multiple_of": 128}` or `"128..2048"`.
         compiler: The version of its compiler, where rules differ between versions.
@@ -50,13 +54,13 @@ def legal(
 
     Returns:
         What is called with one configuration, `legal(block_m=128, block_n=256)`, and gives a `Legality`: `verdict`
-        (proved: legal, refuted: refused, unknown), `reason`, `vmem_bytes`, `vmem_estimate`, `steps`, `traffic`. Its
-        `space()` goes through the legal configurations, the best by the model first.
+        (proved: legal, refuted: refused, unknown), `reason`, `vmem_bytes`, `vmem_estimate`, `smem_bytes`, `steps`,
+        `traffic`. Its `space()` goes through the legal configurations, the best by the model first.
 
     Raises:
         LayoutError: No such target, no parameters, values that are none, or a function that does not take them.
     """
-    chip = chip_of(target).name
+    chip = target if target.lower() in (*KERNEL_TARGETS, *OTHER_NAMES) else chip_of(target).name
     rules = kernel_target(target, compiler)
     if not isinstance(parameters, Mapping) or not parameters:
         raise LayoutError(problems.NO_PARAMETERS())

@@ -17,7 +17,10 @@ from layoutproof.hardware.gpu_kernels import COMPILER, GpuKernels, only_target, 
 from layoutproof.kernel.kernel import Kernel, MemoryUse, Operand, Scratch
 
 KERNEL_TARGETS = ("mosaic_gpu",)
-OTHER_NAMES: dict[str, str] = {}
+OTHER_NAMES = dict.fromkeys(("h100", "h200", "b200"), "mosaic_gpu")
+"""GPUs; by such a name the rules are those of one of them."""
+NO_TENSOR_MEMORY = ("h100", "h200")
+NO_TENSOR_FROM = "none on H100 and H200, of compute capability 9.0 (PTX ISA, tcgen05: sm_100 and later)"
 SHARED = 227 * 1024
 """Bytes of shared memory that a block of threads has on an H100, H200 or B200 (compute capabilities 9.0 and 10.x)."""
 SHARED_FROM = (
@@ -41,13 +44,14 @@ FACTS = (
 
 
 def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
-    """The one target of this file. LayoutError for other names and versions.
+    """The one target of this file, of one GPU where that is named. LayoutError for other names and versions.
 
-    >>> kernel_target("mosaic_gpu").platform
-    'mosaic_gpu'
+    >>> kernel_target("mosaic_gpu").platform, kernel_target("H100").chip
+    ('mosaic_gpu', 'h100')
     """
-    only_target(name, compiler, "mosaic_gpu")
-    return MosaicGpuKernels()
+    chip = name.lower() if name.lower() in OTHER_NAMES else ""
+    only_target(OTHER_NAMES.get(chip, name), compiler, "mosaic_gpu")
+    return MosaicGpuKernels(chip=chip)
 
 
 def page(name: str) -> str:
@@ -76,11 +80,12 @@ def tensor_columns(parts: Iterable[Scratch]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MosaicGpuKernels(GpuKernels):
-    """See `kernel.kernel.KernelTarget`."""
+    """See `kernel.kernel.KernelTarget`. chip: one of OTHER_NAMES, "" = a kernel is for the one that it needs."""
 
     name: str = "mosaic_gpu"
     compiler: str = COMPILER
     platform: str = "mosaic_gpu"
+    chip: str = ""
 
     def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         """The shared and the tensor memory that a body allocates; barriers, and room to reduce, are left out."""
@@ -91,8 +96,9 @@ class MosaicGpuKernels(GpuKernels):
         column = 4 * TENSOR_ROWS
         own = [one for one in kernel.scoped if one.memory == "tmem"]
         parts = tuple((f"{one.dims[-1]} columns", column * int(one.dims[-1])) for one in own)
-        limit = column * TENSOR_COLUMNS
-        return (MemoryUse("tensor memory", parts, limit, limit, TENSOR_FROM, "allocations of the body"),) if own else ()
+        none = self.chip in NO_TENSOR_MEMORY
+        limit, source = (0, NO_TENSOR_FROM) if none else (column * TENSOR_COLUMNS, TENSOR_FROM)
+        return (MemoryUse("tensor memory", parts, limit, limit, source, "allocations of the body"),) if own else ()
 
     def _shared(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         own = [one for one in kernel.scoped if one.memory == "shared"]

@@ -24,6 +24,7 @@ from math import prod
 from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
+from layoutproof.core.message import Message
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
 from layoutproof.pallas.judge import GRID, conditions_of, judge
@@ -58,6 +59,35 @@ QUESTIONS = (*FIRST, *ALONE, *LEFT, *AT_ONCE, *REST)
 Left out are those that make no configuration illegal (`partial_blocks`, `relayout`), that only the compiler decides
 (`vmem_total`, `compiled`), and those about bodies.
 """
+
+BODIES = (
+    MEMORY,
+    "tma_box",
+    "wgmma_tiles",
+    *FIRST,
+    "commit_smem",
+    "dma_order",
+    *(name for name in ALONE if name != "inputs_read"),
+    *LEFT,
+    *AT_ONCE,
+    *REST,
+    "multiple_of",
+    "undefined_values",
+    "initialised",
+    "outputs_stored",
+    "body_in_bounds",
+    "inputs_read",
+)
+"""What is asked of kernels of Mosaic GPU, the cheap first; what is not read mostly follows from what is not written.
+
+Left out is `body_races`, which takes seconds where all else takes a fraction of one, and what makes none illegal.
+"""
+
+BY_BODIES = ("mosaic_gpu",)
+"""The platforms of which BODIES are asked."""
+
+NOT_OF_SIZES = ("AssertionError", "AttributeError", "ImportError", "ModuleNotFoundError", "RuntimeError")
+"""What a function for a GPU may raise because there is none where it is traced: of its CUDA, of its device."""
 
 MOST = 1 << 14
 """Configurations of a space that are enumerated; of more `sample` says how many are looked at."""
@@ -146,6 +176,8 @@ class Legal:
         problem: The function and its target.
         target: The rules.
         where: Conditions on sizes of the running program, which may name parameters.
+
+    Of a platform in BY_BODIES each configuration is traced.
     """
 
     parameters: Mapping[str, tuple[int, ...]]
@@ -222,8 +254,15 @@ class Legal:
             found[name] = values[k]
         return {name: found[name] for name in self.parameters}
 
+    @property
+    def _bodies(self) -> bool:
+        """Whether bodies are asked about, each traced with its numbers."""
+        return self.target.platform in BY_BODIES
+
     def _figures(self, values: Mapping[str, int]) -> tuple[int, int] | None:
-        """(time, bytes) by the model, None = unknown."""
+        """(time, bytes) by the model, None = unknown. There is a model of TPUs only."""
+        if self._bodies:
+            return None
         calls, traced = self._candidates.calls(values)
         if isinstance(calls, LayoutError):
             return None
@@ -252,6 +291,14 @@ class Legal:
         return {name: _whole(name, configuration[name]) for name in self.parameters}
 
     def _answer(self, values: Mapping[str, int]) -> Legality:
+        if self._bodies:
+            from layoutproof.pallas.from_jax.adapter import sees_gpu
+
+            try:
+                own = self.problem.traced.trace(values)
+            except LayoutError as error:
+                return _refused(values, error, True, () if sees_gpu() else NOT_OF_SIZES)
+            return self._of(values, own, own, True)
         calls, traced = self._candidates.calls(values)
         if isinstance(calls, LayoutError):
             return _refused(values, calls, traced)
@@ -293,7 +340,9 @@ class Legal:
         row = self._priced(values, calls, traced)
         vmem = [(one.kernel, use, least) for one in asked for use, least in one.vmem()]
         largest = max(vmem, key=lambda each: each[1].used, default=None)
-        steps = [_steps(kernel) for kernel in known]
+        shared = [use for one in asked for use in one.uses if use.name == "shared memory"]
+        # a pipeline in a body is a loop of its programs
+        steps = [_steps(kernel) for kernel in known if not (self._bodies and _in_body(kernel))]
         work = None if largest is None or isinstance(largest[0], Unmodelled) else largest[0].work
         kind = "" if work is None else work.kind
         return Legality(
@@ -307,6 +356,8 @@ class Legal:
             vmem_estimate=None if largest is None else largest[1].used,
             vmem_error=COMPILED.get(kind),
             steps=None if None in steps else sum(filter(None, steps)),
+            smem_bytes=max((use.least for use in shared), default=None),
+            smem_limit=max((use.limit for use in shared), default=None),
             traffic=None if row is None else row["bytes"],
             time=None if row is None else row["time"],
             traced=traced,
@@ -325,6 +376,8 @@ class Legal:
                 continue
             found, refuted = against(self._findings(one, kernel), True)
             if found is None:
+                if self._bodies and kernel.unread:
+                    open_ = open_ or (f"{kernel.name}: {kernel.unread}", "")
                 continue
             said = problems.QUESTION_OF(found.question, found.subject, found.reason), found.question
             if refuted:
@@ -334,6 +387,10 @@ class Legal:
 
     def _findings(self, one: _ConfiguredCall, kernel: Kernel) -> Iterator[Finding]:
         """What is found of one call, until something is refuted."""
+        if self._bodies:
+            for name in BODIES:
+                yield from judge(kernel, names=(name,), target=self.target, fixes=False, where=one.where)
+            return
         if one.over():
             yield from judge(kernel, names=(MEMORY,), target=self.target, fixes=False)
         yield from self._judged(kernel, FIRST, one.where)
@@ -406,6 +463,8 @@ class Legal:
 
     def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
         """The figures by the model, None where it has none for these calls."""
+        if self._bodies:
+            return None
         try:
             given = self._prices.get(calls) or prices(self.problem, calls)
             if not traced:
@@ -455,11 +514,19 @@ def _pairs(sizes: Sequence[int]) -> Iterable[tuple[int, int]]:
     return itertools.combinations_with_replacement(range(len(sizes)), 2)
 
 
-def _refused(values: Mapping[str, int], error: LayoutError, traced: bool) -> Legality:
+def _in_body(kernel: Kernel | Unmodelled) -> bool:
+    """Whether a call is a pipeline within the body of another one."""
+    return isinstance(kernel, Kernel) and kernel.pipeline == "emit_pipeline"
+
+
+def _refused(values: Mapping[str, int], error: LayoutError, traced: bool, open_: Sequence[str] = ()) -> Legality:
+    """The answer where the function raises. open_: the names of errors that say nothing of the configuration."""
     said = FUNCTION + error.problem
-    return Legality(
-        configuration=dict(values), verdict=Verdict.REFUTED, rules=Verdict.REFUTED, reason=said, traced=traced
-    )
+    figures = error.problem.figures if isinstance(error.problem, Message) else {}
+    no = Verdict.REFUTED
+    if figures.get("error") in open_:
+        no, said = Verdict.UNKNOWN, problems.NO_GPU(said.rstrip(": "))
+    return Legality(configuration=dict(values), verdict=no, rules=no, reason=said, traced=traced)
 
 
 def _whole(name: str, value: object) -> int:

@@ -28,6 +28,8 @@ class LegalityEntry(TypedDict):
     vmem_limit: Annotated[int | None, Doc("the VMEM that this kernel may use, in bytes")]
     vmem_estimate: Annotated[int | None, Doc("the compiler's own VMEM by the model, in bytes")]
     vmem_error: Annotated[list[float], Doc("the compiler's VMEM over the estimate, least and most, where measured")]
+    smem_bytes: Annotated[int | None, Doc("of a GPU: the least shared memory of its largest kernel, in bytes")]
+    smem_limit: Annotated[int | None, Doc("the shared memory that it may use, in bytes")]
     steps: Annotated[int | None, Doc("programs of all its kernels")]
     traffic: Annotated[int | None, Doc("bytes between HBM and VMEM by the model, of all its kernels")]
     time: Annotated[int | None, Doc("picoseconds by the model; what bodies compute is not in it")]
@@ -51,7 +53,10 @@ class Legality:
         vmem_limit: The VMEM in bytes that this kernel may use.
         vmem_estimate: The compiler's own figure in bytes by the model: windows and scratch.
         vmem_error: The compiler's figure over the estimate, (least, most) where it was measured for this kind of body.
-        steps: Programs of all its kernels.
+        smem_bytes: Of a kernel of Mosaic GPU, the bytes of shared memory that its largest body allocates, without
+            barriers; None elsewhere.
+        smem_limit: The shared memory in bytes that it may use; None likewise.
+        steps: Programs of all its kernels; of a GPU, places of grid, cluster and threads.
         traffic: Bytes between HBM and VMEM of all its kernels by the model; None where tables or manual DMA decide it.
         time: Picoseconds by the model, without what bodies compute; None likewise.
         traced: Whether the function was traced with these numbers; otherwise it decides as one that was.
@@ -66,6 +71,8 @@ class Legality:
     vmem_limit: int | None = None
     vmem_estimate: int | None = None
     vmem_error: tuple[float, float] | None = None
+    smem_bytes: int | None = None
+    smem_limit: int | None = None
     steps: int | None = None
     traffic: int | None = None
     time: int | None = None
@@ -92,6 +99,8 @@ class Legality:
             "vmem_limit": self.vmem_limit,
             "vmem_estimate": self.vmem_estimate,
             "vmem_error": list(self.vmem_error or ()),
+            "smem_bytes": self.smem_bytes,
+            "smem_limit": self.smem_limit,
             "steps": self.steps,
             "traffic": self.traffic,
             "time": self.time,
@@ -104,7 +113,8 @@ class Legality:
             return f"{WORDS[self.verdict]} {values}: {shorten(self.reason, 300)}"
         vmem = "" if self.vmem_estimate is None else f"VMEM about {size(self.vmem_estimate)}"
         limit = "" if self.vmem_limit is None else f" of {size(self.vmem_limit)}"
+        smem = "" if self.smem_bytes is None else f"SMEM {size(self.smem_bytes)} of {size(self.smem_limit or 0)}"
         steps = "" if self.steps is None else f"{self.steps} steps"
         traffic = "" if self.traffic is None else f"{self.traffic} bytes of HBM"
-        said = ", ".join(filter(None, (steps, traffic, vmem + limit)))
+        said = ", ".join(filter(None, (steps, traffic, vmem + limit, smem)))
         return f"{WORDS[self.verdict]} {values}: {said}"

@@ -175,6 +175,10 @@ NO_NUMBER = Template("searching.no_number", "no number is in {found}")
 NO_PADDING_RULE = Template(
     "searching.no_padding_rule", "{layout} pads by more than its first tile; no rule here says which shapes it fits"
 )
+NO_GPU = Template(
+    "searching.no_gpu",
+    "{said}; JAX sees no GPU here, and the function may have asked for one, so that nothing is known of its tiles",
+)
 NO_PALLAS_CALL = Template("searching.no_pallas_call", "the function makes no Pallas call")
 NO_PARAMETER = Template("searching.no_parameter", "{name} is no parameter; they are {known}{near}")
 NO_PROBLEM = Template(

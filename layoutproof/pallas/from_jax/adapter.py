@@ -342,6 +342,11 @@ def device_of(target: str) -> Iterator[None]:
         yield
 
 
+def sees_gpu() -> bool:
+    """Whether a function that is traced here finds a GPU, if it looks for one."""
+    return any(device.platform in ("gpu", "cuda", "rocm") for device in need_jax().devices())
+
+
 class _Device:
     """A device of this machine that says it is another one."""
 
