@@ -25,7 +25,7 @@ from tests.searching import gpu_functions
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="of another jax"),
 ]
 
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
