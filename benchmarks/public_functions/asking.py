@@ -42,7 +42,7 @@ def apart(command: Sequence[str], seconds: int = SECONDS) -> dict[str, Any]:
         return {"failed": f"no answer in {seconds} s of CPU time"}
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if "Error: " in line]
-        return {"failed": (errors or ["no words"])[-1][:300]}
+        return {"failed": (errors or done.stderr.splitlines() or ["no words"])[-1][:300]}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
