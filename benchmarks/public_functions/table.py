@@ -100,10 +100,26 @@ def table(rows: Path) -> dict[str, dict[str, Any]]:
             "places": None if places is None else _places(places),
             "known_wrong": list(call.wrong),
             "values": None if values is None else values["verdict"],
-            "compiled": None if of_compiler is None else of_compiler.get("targets"),
-            "failed": (places or {}).get("failed") or (of_compiler or {}).get("failed") or "",
+            "compiled": None if of_compiler is None else _compiled(of_compiler),
+            "failed": _without_paths((places or {}).get("failed") or (of_compiler or {}).get("failed") or ""),
         }
     return found
+
+
+def _compiled(said: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The compiler's answer for each target; None where the call could not be made."""
+    if "targets" not in said:
+        return None
+    return {target: {**one, "why": _without_paths(one["why"])} for target, one in said["targets"].items()}
+
+
+def _without_paths(said: str) -> str:
+    """What went wrong, without the folder of the checkouts.
+
+    >>> _without_paths("AttributeError: no TensorCoreMesh (/home/me/tokamax/gmm.py:12)")
+    'AttributeError: no TensorCoreMesh'
+    """
+    return said.partition(" (/")[0].strip()
 
 
 def _places(said: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -160,7 +176,8 @@ def page(now: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str,
     yield f"{made}\n"
     yield "## Changes since the last run\n"
     changed = changes(before, now)
-    yield "\n".join(f"- {line}" for line in changed) if changed else "None."
+    listed = "\n".join(f"- {line}" for line in changed) if changed else "None."
+    yield listed if before else "This is the first run."
     yield "\n## Table\n"
     yield f"| repository | call | places | assumed | values | {' | '.join(f'VMEM {t}' for t in TARGETS)} | relayouts |"
     yield f"|---|---|---|---:|---|{'---:|' * len(TARGETS)}---|"
@@ -184,7 +201,7 @@ def written(rows: Path) -> Sequence[str]:
     data = DOCS / "public_table.json"
     before = json.loads(data.read_text())["rows"] if data.exists() else {}
     now = table(rows)
-    versions = {said.get("libtpu") for said in lines_of(rows / "compiled.jsonl")} - {None}
+    versions = {str(said["libtpu"]) for said in lines_of(rows / "compiled.jsonl") if "libtpu" in said}
     made = f"{datetime.date.today()}, jax {importlib.metadata.version('jax')}, libtpu {', '.join(sorted(versions))}."
     (DOCS / "public_table.md").write_text("\n".join(page(now, before, made)))
     data.write_text(json.dumps({"made": made, "rows": now}, indent=1) + "\n")
