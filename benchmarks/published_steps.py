@@ -21,7 +21,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 PAGE = ROOT / "docs" / "published_steps.md"
-PICO = 10**12
 CLOCK = 197e12 / (4 * 2 * 128 * 128)
 """Hz of a v5e: its rate of products by what 4 matrix units of 128 x 128 do in a cycle."""
 SOURCE = "https://docs.jax.dev/en/latest/pallas/tpu/matmul.html"
@@ -131,6 +130,7 @@ class FoundStep:
 def found(row: PublishedStep) -> FoundStep:
     """Compiles the program of a row for a v5e, and asks the model of it."""
     import layoutproof as lp
+    from layoutproof.programs.step_time import PICO
     from layoutproof.programs.sweep import bound_of
 
     array, blocks = f"bf16[{row.size},{row.size}]", "x".join(map(str, row.blocks or ()))

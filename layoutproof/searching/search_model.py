@@ -184,6 +184,10 @@ def _condition(value: object, info: ValidationInfo) -> Constraint:
     return condition_of(value, _known(info, *FIGURES))
 
 
+_TEXTS = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+"""A text, or a list of them, as `_listed` reads it."""
+
+
 def _listed(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, list) else () if value is None else (value,)
 
@@ -217,7 +221,7 @@ Condition = Annotated[Constraint, ValueReader(_condition, {"type": "string"})]
 Conditions = Annotated[
     tuple[Condition, ...],
     BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    _TEXTS,
 ]
 Time = Annotated[int, ValueReader(lambda value, _: picoseconds(value), {"anyOf": [{"const": 0}, {"type": "string"}]})]
 Kept = Annotated[
@@ -527,7 +531,7 @@ class ArraysSearch(_SearchKeys):
     products: Annotated[
         tuple[Annotated[Contraction, ValueReader(lambda value, _: read_product(str(value)), {"type": "string"})], ...],
         BeforeValidator(_listed),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        _TEXTS,
     ] = Field(
         (),
         description="What a step computes of these arrays: with it, what the devices send one another is weighed too.",
@@ -536,7 +540,7 @@ class ArraysSearch(_SearchKeys):
     fsdp: Annotated[
         tuple[str, ...],
         BeforeValidator(_listed),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+        _TEXTS,
     ] = Field(
         (),
         description="Arrays that may be held in more parts than products use, which then gather them (FSDP).",

@@ -78,8 +78,8 @@ class CompilerAnswerEntry(TypedDict):
     message: str
 
 
-class _OfCompiler(TypedDict, total=False):
-    compiler: CompilerAnswerEntry
+class _OfCompiler(TypedDict):
+    compiler: NotRequired[CompilerAnswerEntry]
     exact_vmem: Annotated[int | None, Doc("of the shape that takes most")]
     estimate: RankEntry | None
     no_estimate: Annotated[str, Doc("why there is no estimate")]
@@ -312,7 +312,7 @@ def _stage(stage: CompilerStage | None) -> StageEntry:
 def _compiled(reply: CompilerReply | None) -> _OfCompiler:
     """The compiler's answer on one row; exact_vmem is that of the shape that takes most."""
     if reply is None:
-        return {}
+        return {"exact_vmem": None, "estimate": None, "no_estimate": ""}
     from layoutproof.searching.compiler_stage import no_estimate
 
     place, compares = reply.place, reply.report and not reply.stand_in

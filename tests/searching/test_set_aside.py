@@ -30,6 +30,7 @@ def test_the_two_forms_of_one_kernel_give_one_answer() -> None:
     own = found.as_dict()["best"][0]
     assert (own["values"], own["cost"]) == (ready["values"], ready["cost"])
     assert own["shapes"] == [{**ready["shapes"][0], "sizes": {}}]
+    assert (own["exact_vmem"], own["estimate"], own["no_estimate"]) == (None, None, "")
     (figures,) = own["shapes"]
     assert {name: own[name] for name in figures.keys() - {"sizes", "intensity"}}.items() <= figures.items()
     assert figures["flops"] == 2 * 2048**3
