@@ -107,7 +107,7 @@ def _logical(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
             return FALSE
         return any_of(
             [
-                all_of([one, other]),
+                all_of(on.apart(index, [one, other])),
                 all_of([one, open_(right, index)]) if one is not FALSE else FALSE,
                 all_of([other, open_(left, index)]) if other is not FALSE else FALSE,
             ]

@@ -50,6 +50,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.integers import applied, condition_of, literal, number_of
 from layoutproof.bodies.order import operand_of, padding, seen, start_of
 from layoutproof.bodies.passes import BodyValue, Rule, as_array
+from layoutproof.bodies.terms import names_in, renaming, replaced
 from layoutproof.bodies.values import DEEPEST, Index, Lost, Value, again, dims_of, maybe
 from layoutproof.core.budget import budget, spend
 from layoutproof.core.element_types import integer_range
@@ -256,6 +257,18 @@ class Interpreter:
             return Term("name", name)
 
         return again(made)
+
+    def apart(self, index: Index, conditions: Sequence[Term]) -> list[Term]:
+        """Conditions on one element that hold together, each with its names for "some k"; those of the index stay."""
+        whole = list(dict.fromkeys(conditions))
+        outer = {name for term in index for name in names_in(term)}
+        taken: set[str] = set()
+        for k, condition in enumerate(whole):
+            mine = [name for name in names_in(condition) if name in self.witnesses and name not in outer]
+            new = {name: self.witness(self.witnesses[name]) for name in mine if name in taken}
+            whole[k] = replaced(condition, renaming(new)) if new else condition
+            taken.update(mine)
+        return whole
 
     def unknown(self, why: str, dtype: Dtype) -> Term:
         """A number that no term says, of any value that its type holds."""

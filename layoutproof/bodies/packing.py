@@ -23,11 +23,11 @@ from layoutproof.ir.program import Dtype, Equation
 PARTLY = problems.PACKED_PART()
 
 
-def part_of_word(conditions: Sequence[Term]) -> Term:
-    """The condition that a word is undefined, from those of its parts."""
+def part_of_word(on: Pass, index: Index, conditions: Sequence[Term]) -> Term:
+    """The condition that the word at an index is undefined, from those of its parts."""
     if all(condition is conditions[0] for condition in conditions):
         return conditions[0]
-    whole, some = all_of(conditions), any_of(conditions)
+    whole, some = all_of(on.apart(index, conditions)), any_of(conditions)
     return whole if some is FALSE else any_of([whole, all_of([some, maybe(PARTLY)])])
 
 
@@ -52,9 +52,8 @@ def _bitcast(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
         if new_bits < old_bits:
             return operand.undefined((*index[:-2], quotient("//", row, old_bits // new_bits), index[-1]))
         count = new_bits // old_bits
-        return part_of_word(
-            [operand.undefined((*index[:-2], plus(times(row, count), k), index[-1])) for k in range(count)]
-        )
+        places = [(*index[:-2], plus(times(row, count), k), index[-1]) for k in range(count)]
+        return part_of_word(on, index, [operand.undefined(place) for place in places])
 
     return [Value(dims, new, problems.BITCAST_NUMBER(), None if operand.defined else undefined)]
 
@@ -78,7 +77,8 @@ def _bitcast_convert(on: Pass, equation: Equation, operands: list[Value]) -> lis
     def undefined(index: Index) -> Term:
         if len(dims) > len(operand.dims):
             return operand.undefined(index[:-1])
-        return part_of_word([operand.undefined((*index, Term("int", k))) for k in range(operand.dims[-1])])
+        parts = [operand.undefined((*index, Term("int", k))) for k in range(operand.dims[-1])]
+        return part_of_word(on, index, parts)
 
     return [Value(dims, new, problems.BITCAST_NUMBER(), None if operand.defined else undefined)]
 
@@ -87,7 +87,7 @@ def _packed(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     dims = shape_of(equation)
 
     def undefined(index: Index) -> Term:
-        return part_of_word([o.undefined(aligned(o, dims, index)) for o in operands])
+        return part_of_word(on, index, [o.undefined(aligned(o, dims, index)) for o in operands])
 
     defined = all(o.defined for o in operands)
     dtype = equation.outvars[0].aval.dtype

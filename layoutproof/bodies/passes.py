@@ -19,7 +19,7 @@ from layoutproof.bodies.effects import (
     Unknown,
     View,
 )
-from layoutproof.bodies.values import Value
+from layoutproof.bodies.values import Index, Value
 from layoutproof.core.term import Amount, Term
 from layoutproof.ir.program import Dtype, Equation, Program, Variable
 from layoutproof.kernel.kernel import Kernel, Table
@@ -90,6 +90,9 @@ class Pass(Protocol):
 
     def witness(self, extent: int) -> Term:
         """A name for "some k from 0 to extent - 1"."""
+
+    def apart(self, index: Index, conditions: Sequence[Term]) -> list[Term]:
+        """Conditions on one element that hold together, each with its names for "some k"; those of the index stay."""
 
     def unknown(self, why: str, dtype: Dtype) -> Term:
         """A number that no term says, of any value that its type holds."""

@@ -1,4 +1,9 @@
-"""Operations over many elements: the numbers are lost, and a result is undefined where some element it needs is."""
+"""Operations over many elements: the numbers are lost, and a result is undefined where some element it needs is.
+
+"Some element" has one name for all elements of a result: "some k makes x[0, k] or x[1, k] undefined" says what two
+names would. So a chain of n reductions, as of a state that each row of a loop updates, asks about n places, not 2^n.
+What says that two conditions hold at once gives each its names (`apart`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.shapes import shape_of
 from layoutproof.bodies.values import Index, Value
 from layoutproof.core.folding import all_of, any_of
-from layoutproof.core.term import Term
+from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import Equation
 
 
@@ -15,10 +20,11 @@ def _reduced(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
     axes = {int(a) for a in equation.params["axes"]}
     name = equation.primitive.name
     operand: Value = operands[0]
+    some = {} if operand.defined else {k: on.witness(operand.dims[k]) for k in sorted(axes)}
 
     def inner(index: Index) -> Index:
         rest = iter(index)
-        return tuple(on.witness(n) if k in axes else next(rest) for k, n in enumerate(operand.dims))
+        return tuple(some[k] if k in axes else next(rest) for k in range(len(operand.dims)))
 
     def one(index: Index) -> Term:
         rest = iter(index)
@@ -39,10 +45,9 @@ def _reduced(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]
 def _cumulative(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, axis = operands[0], int(equation.params["axis"])
     backward = bool(equation.params.get("reverse"))
-    extent = operand.dims[axis]
+    k = ZERO if operand.defined else on.witness(operand.dims[axis])
 
     def undefined(index: Index) -> Term:
-        k = on.witness(extent)
         before = Term("<=", index[axis], k) if backward else Term("<=", k, index[axis])
         return all_of([before, operand.undefined((*index[:axis], k, *index[axis + 1 :]))])
 
@@ -59,11 +64,13 @@ def _dot(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
         for k, side in enumerate((left, right))
     ]
 
+    defined = left.defined and right.defined
+    witnesses = [] if defined else [on.witness(left.dims[d]) for d in sides[0]]
+
     def undefined(index: Index) -> Term:
         count = len(sides[2])
         split = count + len(free[0])
         parts = []
-        witnesses = [on.witness(left.dims[d]) for d in sides[0]]
         for side, outer, k in ((left, index[count:split], 0), (right, index[split:], 1)):
             if side.defined:
                 continue
@@ -73,7 +80,6 @@ def _dot(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
             parts.append(side.undefined(tuple(at[d] for d in range(len(side.dims)))))
         return any_of(parts)
 
-    defined = left.defined and right.defined
     dtype = equation.outvars[0].aval.dtype
     return [Value(shape_of(equation), dtype, problems.PRODUCT_RESULT(), None if defined else undefined)]
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.bodies.values import Index, extent_term
-from layoutproof.core.folding import fold, linear
+from layoutproof.core.folding import fold, linear, shifted
 from layoutproof.core.operations import Op
 from layoutproof.core.term import ZERO, Term
 
 
 def plus(term: Term, by: int) -> Term:
-    """term + by."""
-    return fold("+", term, extent_term(by))
+    """term + by, which is one place however a body got there: (i - 1) + 1 is i."""
+    return shifted(term, by) if type(by) is int else fold("+", term, extent_term(by))
 
 
 def times(term: Term, by: int) -> Term:

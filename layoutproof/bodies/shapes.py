@@ -10,7 +10,7 @@ from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
 from layoutproof.bodies.passes import Pass, Rule
 from layoutproof.bodies.row_major import plus, quotient, reshaped, times
 from layoutproof.bodies.values import Index, Value, aligned, dims_of, extent_term, hull, span_of_type
-from layoutproof.core.folding import FALSE, all_of, any_of, fold, linear, negation
+from layoutproof.core.folding import FALSE, TRUE, all_of, any_of, fold, linear, negation
 from layoutproof.core.term import ZERO, Term
 from layoutproof.ir.program import Dtype, Equation
 
@@ -145,11 +145,11 @@ def _pieces(
     def undefined(index: Index) -> Term:
         found = []
         for k, part in enumerate(parts):
-            said = part.undefined(inside(k, index))
-            if said is not FALSE:
-                within = [fold("<", index[axis], extent_term(ends[k]))]
-                within += [fold("<=", extent_term(starts[k]), index[axis])] if k else []
-                found.append(all_of([*within, said]))
+            within = [fold("<", index[axis], extent_term(ends[k]))]
+            within += [fold("<=", extent_term(starts[k]), index[axis])] if k else []
+            # a part is asked about its elements only: of rows that a loop updates, each would ask about all before it
+            if FALSE not in within:
+                found.append(all_of([*within, part.undefined(inside(k, index))]))
         return any_of(found)
 
     return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined, span=hull(parts))
@@ -176,9 +176,8 @@ def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
 
     def undefined(index: Index) -> Term:
         inside = within(index)
-        return any_of(
-            [all_of([inside, operand.undefined(back(index))]), all_of([negation(inside), filler.undefined()])]
-        )
+        held = FALSE if inside is FALSE else operand.undefined(back(index))
+        return any_of([all_of([inside, held]), all_of([negation(inside), filler.undefined()])])
 
     defined = operand.defined and filler.defined
     span = hull(operands)
@@ -278,9 +277,9 @@ def _dynamic_update_slice(on: Pass, equation: Equation, operands: list[Value]) -
 
     def undefined(index: Index) -> Term:
         inside = within(index)
-        return any_of(
-            [all_of([inside, update.undefined(inner(index))]), all_of([negation(inside), operand.undefined(index)])]
-        )
+        new = FALSE if inside is FALSE else update.undefined(inner(index))
+        old = FALSE if inside is TRUE else operand.undefined(index)
+        return any_of([all_of([inside, new]), all_of([negation(inside), old])])
 
     defined = operand.defined and update.defined
     span = hull([operand, update])

@@ -94,6 +94,7 @@ class BodyWalk:
     _cut: int = field(default=0, init=False)
     _known: dict[Any, tuple[Answer, Origin | None]] = field(default_factory=dict, init=False)
     _numbers: dict[Any, int | None] = field(default_factory=dict, init=False)
+    _some: dict[Term, tuple[str, ...]] = field(default_factory=dict, init=False)
     _first: dict[str, int] = field(default_factory=dict, init=False)
     _end: dict[str, int] = field(default_factory=dict, init=False)
     _stores: dict[str, list[Access | StartedCopy]] = field(default_factory=dict, init=False)
@@ -623,8 +624,11 @@ class BodyWalk:
         return (None if unsure else False), None
 
     def _free(self, condition: Term, bound: Mapping[str, int]) -> list[str]:
-        found = [p.args[0] for p in every(condition) if p.op == "name" and p.args[0] in self.body.witnesses]
-        return [name for name in dict.fromkeys(found) if name not in bound]
+        found = self._some.get(condition)
+        if found is None:
+            named = (part.args[0] for part in every(condition) if part.op == "name")
+            found = self._some[condition] = tuple(dict.fromkeys(n for n in named if n in self.body.witnesses))
+        return [name for name in found if name not in bound]
 
     def _value(
         self,
