@@ -550,6 +550,9 @@ class BodyWalk:
         if condition.op == "or":
             answer: Answer = False
             for part in condition.args:
+                if self.steps >= self._limit:
+                    # each of a thousand ways would find that out by itself
+                    self._step()
                 held, origin = self._apart(lambda part=part: self._search(part, program, within, bound))  # type: ignore[misc]
                 if held:
                     return True, origin

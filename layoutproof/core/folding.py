@@ -206,8 +206,10 @@ def _disjuncts(term: Term) -> set[Term]:
     while todo and len(found) < MOST_LOOKED_AT:
         part = todo.pop()
         if part.op == "or":
-            todo += part.args
-            found.update(part.args)
+            # what is met again is not followed again: ways through shared parts are many more than parts
+            new = [one for one in part.args if one not in found]
+            todo += new
+            found.update(new)
     return found
 
 

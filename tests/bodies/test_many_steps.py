@@ -70,3 +70,26 @@ def test_padding_that_many_steps_hand_on(masked: bool) -> None:
     """Proved where it is masked before, refuted where it is not: no step on the way is too many."""
     found = lp.kernels(summed, floats(32, 200), masked=masked, properties=["undefined_values"])
     assert found.exit_code == (0 if masked else 1)
+
+
+def repeated_sums(x: Any, masked: bool, steps: int) -> Any:
+    """Sums along one dimension and then the other, each added to what it sums, of rows that are cut short."""
+
+    def body(x_ref: Any, o_ref: Any) -> None:
+        v = x_ref[...]
+        if masked:
+            v = jnp.where(jax.lax.broadcasted_iota(jnp.int32, v.shape, 1) < 100, v, 0)
+        for step in range(steps):
+            v = v + v.sum(axis=step % 2, keepdims=True)
+        o_ref[...] = v
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    shape = jax.ShapeDtypeStruct((32, 128), x.dtype)
+    return pl.pallas_call(body, grid=(4,), in_specs=[block], out_specs=block, out_shape=shape)(x)
+
+
+@pytest.mark.parametrize(("masked", "steps", "exit_code"), [(True, 24, 0), (False, 4, 1)])
+def test_sums_of_sums(masked: bool, steps: int, exit_code: int) -> None:
+    """Each sum asks about the one before it at two places; of 24 sums that is not asked 2^24 times."""
+    found = lp.kernels(repeated_sums, floats(32, 100), masked=masked, steps=steps, properties=["undefined_values"])
+    assert found.exit_code == exit_code
