@@ -36,6 +36,7 @@ from layoutproof.bodies.effects import (
     Carried,
     Effect,
     Handed,
+    Instruction,
     KeptEntry,
     Loop,
     Mask,
@@ -203,6 +204,7 @@ class Interpreter:
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
+        self.instructions: list[Instruction] = []
         self.asks: set[str] = set()
         self.warps: dict[str, Term] = {}
         self.units = ""
@@ -422,6 +424,8 @@ class Interpreter:
     def _results(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         name = equation.primitive.name
         make = PRIMITIVES.get(name)
+        if name in mosaic_gpu.NOT_EVERYWHERE:
+            self.instructions.append(Instruction(name, self.spot()))
         try:
             if make is None:
                 why = REFUSED[name]() if name in REFUSED else ""
@@ -571,6 +575,7 @@ def _read(
         asks=frozenset(on.asks),
         beyond=frozenset(on.beyond),
         units=on.units,
+        instructions=tuple(on.instructions),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

@@ -13,6 +13,7 @@ from layoutproof.bodies.effects import (
     Carried,
     Effect,
     Handed,
+    Instruction,
     Loop,
     Mask,
     Spot,
@@ -68,6 +69,7 @@ class Pass(Protocol):
     multiples: list[tuple[Term, int, Spot]]
     checks: list[tuple[Term, Spot]]
     barriers: list[Spot]
+    instructions: list[Instruction]
     asks: set[str]
     warps: dict[str, Term]
     units: str

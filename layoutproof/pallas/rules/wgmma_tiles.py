@@ -87,27 +87,30 @@ def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
 
 def _settled(acc: Access, use: StartedUse) -> Settled:
     *left, right = use.views
-    if acc.view.dims is None or right.dims is None or any(_turned(view) is None for view in use.views):
+    if acc.view.dims is None or right.dims is None or any(turned(view) is None for view in use.views):
         return undecided(NO_VIEW())
     if any(view.dtype not in ELEMENT_BITS for view in use.views):
         return undecided(problems.NO_BITS(right.dtype))
-    refused = next(_of_operands(left, right), None) or next(_of_product(acc.view, right), None)
+    refused = next(of_operands(left, right, turns=False), None) or next(_of_product(acc.view, right), None)
     return refused or by_rule("")
 
 
-def _turned(view: View) -> bool | None:
+def turned(view: View) -> bool | None:
     """Whether an operand is seen transposed; None where it is seen through anything else than slices."""
-    turned = False
+    found = False
     for step in view.steps:
         if step.kind == "transpose" and step.permutation == (1, 0):
-            turned = not turned
+            found = not found
         elif step.kind != "slices":
             return None
-    return turned
+    return found
 
 
-def _of_operands(left: Sequence[View], right: View) -> Iterator[Settled]:
-    """What is wrong with how the operands lie. left: none where it is in registers."""
+def of_operands(left: Sequence[View], right: View, turns: bool) -> Iterator[Settled]:
+    """What is wrong with how the operands lie. left: none where it is in no shared memory.
+
+    turns: whether elements of any size may lie transposed, and not only those of 2 bytes.
+    """
     for view in (*left, right):
         of, bits = view.reference, ELEMENT_BITS[view.dtype]
         width = of.swizzle * 8 // bits
@@ -123,7 +126,7 @@ def _of_operands(left: Sequence[View], right: View) -> Iterator[Settled]:
                 f"look at its transforms: TilingTransform(({TILE_ROWS}, {width}))",
             )
         # rows of the left one and columns of the right one are what the instruction reads by itself
-        if bits != 16 and bool(_turned(view)) == (view is not right):
+        if not turns and bits != 16 and bool(turned(view)) == (view is not right):
             yield by_rule(
                 TURNED(of.name, view.dtype),
                 "look at how it lies: the depth comes last in memory",
