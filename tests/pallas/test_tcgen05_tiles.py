@@ -107,7 +107,7 @@ class TensorProduct:
     def said(self) -> tuple[Verdict, str]:
         """What the question says of it."""
         found = lp.kernels(self.kernel()).findings
-        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "tcgen05_tiles"]
+        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "tcgen05_tiles" and f.severity == "error"]
         return verdict, reason
 
     def refused(self) -> str:
@@ -201,6 +201,18 @@ def test_a_product_that_jax_refuses(name: str) -> None:
     assert verdict is Verdict.REFUTED
     assert wanted.of(reason)
     assert product.refused()
+
+
+def test_unsigned_operands_are_multiplied_as_signed_ones() -> None:
+    """JAX makes one and the same kernel of both."""
+    signed = replace(RIGHT, dtype=S8, adds=jnp.int32)
+    unsigned = replace(signed, dtype=jnp.uint8)
+    made = [lowered_for_cuda(jax.jit(product.kernel())).as_text() for product in (signed, unsigned)]
+    assert made[0] == made[1]
+    assert unsigned.said() == signed.said() == (Verdict.PROVED, "")
+    found = [f for f in lp.kernels(unsigned.kernel()).findings if f.severity == "warning"]
+    (warned,) = [f for f in found if f.question == "tcgen05_tiles"]
+    assert Said("pallas.wgmma_tiles_signed").of(warned.reason)
 
 
 def test_nothing_is_asked_where_jax_chooses_the_tiles() -> None:

@@ -5,12 +5,13 @@ interpreter, take them.
 Refuted by: an operand in other tiles than 8 rows of one swizzle, without a swizzle, or with another one than the other
 operand; elements of another type than f16, bf16, f8e4m3fn, f8e5m2 and s8, or of two types; a sum of another type; a
 product whose rows are not 64 or 128, whose columns are no multiple of what the instruction takes, or too many, whose
-depth is no multiple of the swizzle; a sum, or a left operand in tensor memory, that lies there otherwise.
+depth is no multiple of the swizzle; a sum, or a left operand in tensor memory, that lies there otherwise. A warning:
+operands of u8, which JAX multiplies as s8.
 Asked of every product, whether or not a program comes to it: its shapes are those of the code.
 Example: `plgpu.tcgen05_mma(acc, a, b, barrier)` of 96 rows.
-Source: `mma` and `create_instr_descriptor` in jax/experimental/mosaic/gpu/tcgen05.py:186-480 and 45-101,
-`create_descriptor` in mma_utils.py:44-210, `_tcgen05_mma_lowering` in
-jax/_src/pallas/mosaic_gpu/primitives.py:2200-2464 (jax 0.10.2), held against what JAX says when it lowers for a GPU.
+Source: `mma` and `create_instr_descriptor` in jax/experimental/mosaic/gpu/tcgen05.py:174-498 and 48-105,
+`create_descriptor` in mma_utils.py:43-211, `_tcgen05_mma_lowering` in
+jax/_src/pallas/mosaic_gpu/primitives.py:2200 (jax 0.10.2), held against what JAX says when it lowers for a GPU.
 Fix: on both operands `plgpu.TilingTransform((8, swizzle / bytes of an element))`, `plgpu.SwizzleTransform(swizzle)`; a
 sum in `plgpu.TMEM((128, columns), jnp.float32)`.
 Incident: none is known to us.
@@ -30,7 +31,7 @@ from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
-from layoutproof.pallas.rules.wgmma_tiles import NO_VIEW, of_operands, turned
+from layoutproof.pallas.rules.wgmma_tiles import NO_VIEW, of_operands, signed, turned
 
 TARGET = False
 BODY = True
@@ -76,9 +77,10 @@ ADDS_TO = {
     "f16": ("f16", "f32"),
     "f8e4m3fn": ("f16", "f32"),
     "f8e5m2": ("f16", "f32"),
-    "s8": ("s32",),
+    "s8": ("s32", "u32"),
+    "u8": ("s32", "u32"),
 }
-"""Of each type of operands the types of sums."""
+"""Of each type of operands the types of sums. u8 is multiplied as s8 (tcgen05.py:88)."""
 MOST_COLUMNS, AT_ONCE, MOST_OF_TWO = 512, 256, 128
 """Columns of the right operand at most, of one instruction, and where two programs bring as many each."""
 COLUMNS_OF, TWICE = 8, 2
@@ -106,9 +108,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None or kernel.platform != "mosaic_gpu" or not kernel.lanes:
         return ()
-    found = [
-        Obligation(one.right.reference.name, _settled(one), source=one.source) for one in _products(body.effects)
-    ]
+    found: list[Obligation] = []
+    for one in _products(body.effects):
+        found.append(Obligation(one.right.reference.name, _settled(one), source=one.source))
+        found += signed(one.right, one.source)
     return (*found, *not_modelled(kernel, body)) if found else ()
 
 
@@ -193,7 +196,7 @@ def _of_shape(one: _Product) -> Iterator[Settled]:
     look = "look at the shape of the right operand"
     if halves == 2 and group > columns // halves:
         yield by_rule(HALVES(columns, swizzle, group), "look at the swizzle: a smaller one")
-    of = COLUMNS_OF * (TWICE if one.together else 1) * (TWICE if one.acc.dtype == "s32" else 1)
+    of = COLUMNS_OF * (TWICE if one.together else 1) * (TWICE if one.acc.dtype in ADDS_TO["s8"] else 1)
     if (columns // halves) % of:
         yield by_rule(COLUMNS(columns, of * halves), look)
     most = MOST_OF_TWO if one.together else MOST_COLUMNS
