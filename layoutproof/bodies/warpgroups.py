@@ -935,10 +935,9 @@ def _meet(boxes: Iterable[tuple[Box, bool, int]]) -> bool:
         first = box[0][0] if box else 0
         open_ = [one for one in open_ if not box or one[0][0][1] > first]
         spend(1 + len(open_) // 8)
-        for other, written, who in open_:
-            if who != number and (writes or written):
-                if all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True)):
-                    return True
+        others = (other for other, written, who in open_ if who != number and (writes or written))
+        if any(all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True)) for other in others):
+            return True
         open_.append((box, writes, number))
     return False
 

@@ -1,4 +1,4 @@
-"""Operands and sums of products on tensor memory: the limits of JAX's lowering, each held against what it says itself."""
+"""Operands and sums of products on tensor memory: the limits of JAX's lowering, held against what it says itself."""
 
 from __future__ import annotations
 
@@ -107,7 +107,9 @@ class TensorProduct:
     def said(self) -> tuple[Verdict, str]:
         """What the question says of it."""
         found = lp.kernels(self.kernel()).findings
-        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "tcgen05_tiles" and f.severity == "error"]
+        ((verdict, reason),) = [
+            (f.verdict, f.reason) for f in found if f.question == "tcgen05_tiles" and f.severity == "error"
+        ]
         return verdict, reason
 
     def refused(self) -> str:

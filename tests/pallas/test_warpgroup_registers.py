@@ -61,7 +61,9 @@ def setting(amounts: Sequence[int | None], under: str = "always") -> Any:
             for warpgroup, many in enumerate(amounts):
                 if many is not None:
                     action = "increase" if many > 160 else "decrease"
-                    pl.when(lax.axis_index("wg") == warpgroup)(lambda n=many, a=action: plgpu.set_max_registers(n, action=a))
+                    pl.when(lax.axis_index("wg") == warpgroup)(
+                        lambda n=many, a=action: plgpu.set_max_registers(n, action=a)
+                    )
 
         if under == "always":
             requests()
@@ -150,7 +152,9 @@ def test_a_block_has_1024_threads(warpgroups: int, verdict: Verdict) -> None:
     assert lowered_for_cuda(jax.jit(function), ROWS).as_text()
 
 
-@pytest.mark.parametrize(("cluster", "verdict"), [((16,), PROVED), ((4, 4), PROVED), ((17,), REFUTED), ((4, 8), REFUTED)])
+@pytest.mark.parametrize(
+    ("cluster", "verdict"), [((16,), PROVED), ((4, 4), PROVED), ((17,), REFUTED), ((4, 8), REFUTED)]
+)
 def test_a_cluster_has_16_blocks(cluster: Sequence[int], verdict: Verdict) -> None:
     function = made(lambda x, o: None, 1, cluster)
     (found,) = asked(function, "cluster")

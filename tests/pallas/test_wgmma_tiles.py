@@ -80,7 +80,9 @@ class Product:
     def said(self) -> tuple[Verdict, str]:
         """What the question says of it."""
         found = lp.kernels(self.kernel()).findings
-        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "wgmma_tiles" and f.severity == "error"]
+        ((verdict, reason),) = [
+            (f.verdict, f.reason) for f in found if f.question == "wgmma_tiles" and f.severity == "error"
+        ]
         return verdict, reason
 
     def refused(self) -> str:

@@ -1,9 +1,9 @@
 """Each instruction of a GPU's kernel is one that the named GPU has.
 
 Why it matters: JAX lowers the kernel for any GPU, and only the assembler of the GPU refuses it.
-Refuted by: the first line of each kind of instructions that the GPU lacks. Products of a warpgroup (`wgmma`) are of Hopper
-alone. Tensor memory and its products (`tcgen05`), work that a GPU gives out (`try_cluster_cancel`), and copies of which
-the first program of two sees the end (`leader_tracked`) are of Blackwell.
+Refuted by: the first line of each kind of instructions that the GPU lacks. Products of a warpgroup (`wgmma`) are of
+Hopper alone. Tensor memory and its products (`tcgen05`), work that a GPU gives out (`try_cluster_cancel`), and copies
+of which the first program of two sees the end (`leader_tracked`) are of Blackwell.
 Asked of every line, whether or not a program comes to it, with `--target h100`, `h200` or `b200`. A kernel for
 `mosaic_gpu` is for the GPU that it needs.
 Example: `plgpu.wgmma(acc, a, b)` with `--target b200`.

@@ -38,16 +38,21 @@ BODY = True
 SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle"
 
 LIES = Template("pallas.tcgen05_tiles_lies", "how {memory} lies in tensor memory is not known")
-TWO_TYPES = Template("pallas.tcgen05_tiles_two_types", "{left} is {dtype}, and {right} is {other}: a product is of one type")
+TWO_TYPES = Template(
+    "pallas.tcgen05_tiles_two_types", "{left} is {dtype}, and {right} is {other}: a product is of one type"
+)
 OPERANDS = Template("pallas.tcgen05_tiles_operands", "operands of {dtype}: the instruction takes {takes}")
 SUM = Template("pallas.tcgen05_tiles_sum", "the sum is {dtype}, and a product of {operands} adds to {takes}")
 PRODUCT_ROWS = Template("pallas.tcgen05_tiles_rows", "the product has {rows} rows of each program: it takes {takes}")
 LEFT_ROWS = Template(
     "pallas.tcgen05_tiles_left_rows", "{operand} lies in tensor memory and has {rows} rows: from there it takes {takes}"
 )
-PART_OF_ROWS = Template("pallas.tcgen05_tiles_part_of_rows", "a part of the rows of {memory}, whose columns alone are cut")
+PART_OF_ROWS = Template(
+    "pallas.tcgen05_tiles_part_of_rows", "a part of the rows of {memory}, whose columns alone are cut"
+)
 PACKED = Template(
-    "pallas.tcgen05_tiles_packed", "{memory} has {packing} elements of {dtype} in a column, and the product takes {takes}"
+    "pallas.tcgen05_tiles_packed",
+    "{memory} has {packing} elements of {dtype} in a column, and the product takes {takes}",
 )
 LANES = Template(
     "pallas.tcgen05_tiles_lanes",
@@ -56,8 +61,12 @@ LANES = Template(
 COLUMNS = Template(
     "pallas.tcgen05_tiles_columns", "the right operand has {columns} columns: the product takes multiples of {of}"
 )
-MOST = Template("pallas.tcgen05_tiles_most", "the right operand has {columns} columns: the product takes {most} at most")
-WIDE = Template("pallas.tcgen05_tiles_wide", "the right operand has {columns} columns: of more than 256 only 512 are taken")
+MOST = Template(
+    "pallas.tcgen05_tiles_most", "the right operand has {columns} columns: the product takes {most} at most"
+)
+WIDE = Template(
+    "pallas.tcgen05_tiles_wide", "the right operand has {columns} columns: of more than 256 only 512 are taken"
+)
 HALVES = Template(
     "pallas.tcgen05_tiles_halves",
     "a product of 64 rows halves its {columns} columns, and a swizzle of {swizzle} bytes is {elements} elements",

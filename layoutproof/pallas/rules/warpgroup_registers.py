@@ -57,13 +57,17 @@ SETTLED_BY = "let ids of warpgroups alone decide which of them sets its register
 TOO_MANY = Template(
     "pallas.warpgroup_registers_threads", "{warpgroups} warpgroups are {threads} threads: a GPU starts at most {source}"
 )
-CLUSTERS = Template("pallas.warpgroup_registers_cluster", "the cluster has {blocks} blocks: a GPU starts at most {source}")
-AMOUNT = Template("pallas.warpgroup_registers_amount", "{registers} registers are none that a thread can ask for: {source}")
+CLUSTERS = Template(
+    "pallas.warpgroup_registers_cluster", "the cluster has {blocks} blocks: a GPU starts at most {source}"
+)
+AMOUNT = Template(
+    "pallas.warpgroup_registers_amount", "{registers} registers are none that a thread can ask for: {source}"
+)
 NO_NUMBER = Template("pallas.warpgroup_registers_no_number", "how many registers are asked for depends on data")
 TOGETHER = Template(
     "pallas.warpgroup_registers_together",
-    "the warpgroups ask for {asked} registers for each of {threads} threads, {registers} together, and there are {most}: "
-    "one of them waits for ever, or the GPU does not obey",
+    "the warpgroups ask for {asked} registers for each of {threads} threads, {registers} together: there are {most}, "
+    "and one of them waits for ever, or the GPU does not obey",
 )
 PERHAPS = Template(
     "pallas.warpgroup_registers_perhaps", "which warpgroups set their registers depends on more than their ids"

@@ -10,7 +10,8 @@ s8.
 Asked of every product, whether or not a program comes to it: its shapes are those of the code.
 Example: `plgpu.wgmma(acc, a, b)` of f16 operands in tiles of 8 x 32 with a swizzle of 128 bytes, which are 64 elements.
 Source: `_wgmma_lowering` in jax/_src/pallas/mosaic_gpu/primitives.py:1614, `wgmma` and `wgmma_m64` in
-jax/experimental/mosaic/gpu/wgmma.py:302-440 and 119-299 (jax 0.10.2), held against what JAX says when it lowers for a GPU.
+jax/experimental/mosaic/gpu/wgmma.py:302-440 and 119-299 (jax 0.10.2), held against what JAX says when it lowers for a
+GPU.
 Fix: on both operands `plgpu.TilingTransform((8, swizzle / bytes of an element))`, `plgpu.SwizzleTransform(swizzle)`.
 Incident: none is known to us.
 Limits: Asked of kernels of lane semantics, which is the default: in those of warpgroup semantics JAX chooses how
