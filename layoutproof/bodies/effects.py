@@ -297,7 +297,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Instruction:
+class GpuInstruction:
     """What code of a GPU uses that not every GPU has, by the name of its primitive, or a limit of registers.
 
     registers: of a thread from here on (`set_max_registers`); 0 for all else, None where it is no constant.  more:
@@ -391,7 +391,7 @@ class Body:
     beyond: frozenset[str] = frozenset()
     units: str = ""
     loaded: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[GpuInstruction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

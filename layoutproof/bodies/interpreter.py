@@ -35,8 +35,8 @@ from layoutproof.bodies.effects import (
     BodyReference,
     Carried,
     Effect,
+    GpuInstruction,
     Handed,
-    Instruction,
     KeptEntry,
     Loop,
     Mask,
@@ -204,7 +204,7 @@ class Interpreter:
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
-        self.instructions: list[Instruction] = []
+        self.instructions: list[GpuInstruction] = []
         self.asks: set[str] = set()
         self.warps: dict[str, Term] = {}
         self.units = ""
@@ -425,7 +425,7 @@ class Interpreter:
         name = equation.primitive.name
         make = PRIMITIVES.get(name)
         if name in mosaic_gpu.NOT_EVERYWHERE:
-            self.instructions.append(Instruction(name, self.spot()))
+            self.instructions.append(GpuInstruction(name, self.spot()))
         try:
             if make is None:
                 why = REFUSED[name]() if name in REFUSED else ""

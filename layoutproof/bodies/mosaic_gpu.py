@@ -27,8 +27,8 @@ from layoutproof.bodies.effects import (
     Access,
     BodyReference,
     Committed,
+    GpuInstruction,
     Index,
-    Instruction,
     Loop,
     Signal,
     Slice,
@@ -85,7 +85,7 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
     axis, led = "".join(map(str, across)), params.get("leader_tracked") is not None
     if led:
-        on.instructions.append(Instruction("copy_gmem_to_smem", on.spot()))
+        on.instructions.append(GpuInstruction("copy_gmem_to_smem", on.spot()))
         source = _own_part(on, source, params["leader_tracked"], axis)
     on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
     return []
@@ -407,7 +407,7 @@ def _registers(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
     """`set_max_registers`, which touches no memory."""
     term = on.scalar(as_array(operands[0]))
     many = int(term.args[0]) if term.op == "int" else None
-    on.instructions.append(Instruction(REGISTERS, on.spot(), many, str(equation.params["action"]) == "increase"))
+    on.instructions.append(GpuInstruction(REGISTERS, on.spot(), many, str(equation.params["action"]) == "increase"))
     return []
 
 

@@ -12,8 +12,8 @@ from layoutproof.bodies.effects import (
     BodyReference,
     Carried,
     Effect,
+    GpuInstruction,
     Handed,
-    Instruction,
     Loop,
     Mask,
     Spot,
@@ -69,7 +69,7 @@ class Pass(Protocol):
     multiples: list[tuple[Term, int, Spot]]
     checks: list[tuple[Term, Spot]]
     barriers: list[Spot]
-    instructions: list[Instruction]
+    instructions: list[GpuInstruction]
     asks: set[str]
     warps: dict[str, Term]
     units: str

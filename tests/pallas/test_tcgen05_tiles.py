@@ -123,20 +123,20 @@ class TensorProduct:
 
 
 RIGHTS: dict[str, TensorProduct] = {
-    "f16 in tiles of 8 x 64": TensorProduct(),
+    "f16": TensorProduct(),
     "512 columns": TensorProduct(n=512, k=64),
     "8 columns": TensorProduct(n=16, right=(8, 32, False), left=(8, 32, False)),
     "64 rows": TensorProduct(m=64),
-    "64 rows of each of two": TensorProduct(m=64, programs=2),
+    "64 rows, two programs": TensorProduct(m=64, programs=2),
     "two programs, 128 columns of each": TensorProduct(programs=2),
     "left one in tensor memory": TensorProduct(left=None),
     "both transposed": TensorProduct(left=(8, 128, True), right=(8, 128, True)),
     "8 bits, both transposed": TensorProduct(dtype=F8, left=(8, 128, True), right=(8, 128, True)),
     "integers": TensorProduct(dtype=S8, adds=jnp.int32),
     "f16 added to f16": TensorProduct(adds=F16),
-    "a part of the columns": TensorProduct(part=256),
+    "part of its columns": TensorProduct(part=256),
 }
-RIGHT = RIGHTS["f16 in tiles of 8 x 64"]
+RIGHT = RIGHTS["f16"]
 WRONG: dict[str, tuple[TensorProduct, Said]] = {
     "no swizzle": (replace(RIGHT, right=(8, 0, False)), Said("pallas.wgmma_tiles_missing", missing="swizzle")),
     "16 rows in a tile": (replace(RIGHT, left=(16, 128, False)), Said("pallas.wgmma_tiles_tiles", tiles="16 x 64")),
@@ -169,7 +169,7 @@ WRONG: dict[str, tuple[TensorProduct, Said]] = {
         replace(RIGHT, m=64, collective=True),
         Said("pallas.tcgen05_tiles_lanes", rows=64),
     ),
-    "64 rows, a part of the columns": (replace(RIGHT, m=64, part=256), Said("pallas.tcgen05_tiles_lanes", rows=64)),
+    "64 rows, cut columns": (replace(RIGHT, m=64, part=256), Said("pallas.tcgen05_tiles_lanes", rows=64)),
     "64 rows, too few columns": (
         replace(RIGHT, m=64, n=64),
         Said("pallas.tcgen05_tiles_halves", columns=64, elements=64),

@@ -26,7 +26,7 @@ from layoutproof.pallas.rules import body_races
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="limits of jax 0.10.2"),
 ]
 
 ROWS, COLUMNS = 64, 256

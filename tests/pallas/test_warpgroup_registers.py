@@ -23,7 +23,7 @@ from tests.said import Said
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="limits of jax 0.10.2"),
 ]
 
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN

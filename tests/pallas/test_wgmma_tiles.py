@@ -120,7 +120,7 @@ WRONG: dict[str, tuple[Product, Said]] = {
         replace(RIGHT, dtype=jnp.float32, left=None, right=(8, 128, True)),
         Said("pallas.wgmma_tiles_registers", dtype="f32"),
     ),
-    "s8 from registers, a swizzle of 32 bytes": (
+    "s8 from registers, swizzle 32": (
         replace(RIGHT, dtype=jnp.int8, adds=jnp.int32, left=None, right=(8, 32, True)),
         Said("pallas.wgmma_tiles_small_swizzle", swizzle=32),
     ),

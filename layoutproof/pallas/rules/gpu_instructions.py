@@ -18,7 +18,7 @@ Limits: Kernels whose body is read. Element types that one generation alone conv
 from __future__ import annotations
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Body, Instruction
+from layoutproof.bodies.effects import Body, GpuInstruction
 from layoutproof.core.message import Template
 from layoutproof.hardware.mosaic_gpu import HOPPER, NOT_EVERYWHERE
 from layoutproof.kernel.kernel import Kernel, KernelTarget
@@ -39,7 +39,7 @@ def obligations(kernel: Kernel, target: KernelTarget) -> tuple[Obligation, ...]:
     chip = str(getattr(target, "chip", ""))
     if body is None or not chip or kernel.platform != "mosaic_gpu":
         return ()
-    first: dict[str, Instruction] = {}
+    first: dict[str, GpuInstruction] = {}
     for one in body.instructions:
         if one.name in NOT_EVERYWHERE:
             first.setdefault(NOT_EVERYWHERE[one.name][0], one)
@@ -54,7 +54,7 @@ def unasked(kernel: Kernel) -> Settled:
     return undecided("no instruction that only some GPUs have, or no GPU is named")
 
 
-def _settled(chip: str, one: Instruction) -> Settled:
+def _settled(chip: str, one: GpuInstruction) -> Settled:
     instructions, having, source = NOT_EVERYWHERE[one.name]
     if chip in having:
         return by_rule("")

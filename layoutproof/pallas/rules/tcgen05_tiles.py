@@ -73,7 +73,7 @@ HALVES = Template(
 )
 PART_OF_TILE = Template(
     "pallas.tcgen05_tiles_part_of_tile",
-    "{operand} lies in tiles that are {elements} elements wide along the {what}, and the product takes {taken} at once",
+    "{operand} lies in tiles of {elements} elements along its {what}: the product takes {taken} at once",
 )
 DEPTH = Template(
     "pallas.tcgen05_tiles_depth", "the product is {depth} deep, no multiple of the {elements} elements of a swizzle"

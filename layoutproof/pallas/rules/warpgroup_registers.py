@@ -26,7 +26,7 @@ from itertools import combinations
 from math import prod
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Body, BodyReference, Instruction, Loop, views_of
+from layoutproof.bodies.effects import Body, BodyReference, GpuInstruction, Loop, views_of
 from layoutproof.bodies.mosaic_gpu import REGISTERS as SET
 from layoutproof.bodies.terms import Evaluation, parts_of
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -124,7 +124,7 @@ def _started(kernel: Kernel) -> Iterator[Obligation]:
         yield Obligation("cluster", by_rule(why, "look at the cluster"), source=kernel.source)
 
 
-def _amount(one: Instruction) -> Settled:
+def _amount(one: GpuInstruction) -> Settled:
     many = one.registers
     if many is None:
         return undecided(NO_NUMBER())
@@ -132,7 +132,7 @@ def _amount(one: Instruction) -> Settled:
     return by_rule("" if right else AMOUNT(many, SETMAXNREG_FROM), "look at set_max_registers")
 
 
-def _together(kernel: Kernel, body: Body, asked: Sequence[Instruction]) -> Settled:
+def _together(kernel: Kernel, body: Body, asked: Sequence[GpuInstruction]) -> Settled:
     """Whether what the warpgroups have at last is there, whichever of the requests happen.
 
     None has more at first than an equal share of all: so many has one that asks for nothing, and one that gives back
@@ -162,13 +162,13 @@ class _Request:
     same for all warpgroups.
     """
 
-    one: Instruction
+    one: GpuInstruction
     by: frozenset[int]
     when: tuple[tuple[Term, ...], tuple[Loop, ...]]
     common: bool
 
     @staticmethod
-    def of(kernel: Kernel, body: Body, one: Instruction) -> _Request:
+    def of(kernel: Kernel, body: Body, one: GpuInstruction) -> _Request:
         """What its path says."""
         by, others = set(range(_extent(kernel, kernel.threads))), []
         for condition in one.spot.path:
@@ -186,7 +186,7 @@ def _held(kernel: Kernel, each: Sequence[_Request], happen: Sequence[object]) ->
     """Of each warpgroup what registers a thread may have at last. happen: the conditions of requests that happen."""
     warpgroups = _extent(kernel, kernel.threads)
     for warpgroup in range(warpgroups):
-        last: list[Instruction | None] = [None]
+        last: list[GpuInstruction | None] = [None]
         for request in each:
             loops = request.one.spot.loops
             if warpgroup not in request.by or (request.common and request.when not in (ALWAYS, *happen)):
@@ -197,7 +197,7 @@ def _held(kernel: Kernel, each: Sequence[_Request], happen: Sequence[object]) ->
         yield [_has(one, warpgroups) for one in last]
 
 
-def _has(one: Instruction | None, warpgroups: int) -> int:
+def _has(one: GpuInstruction | None, warpgroups: int) -> int:
     """The registers of a thread after its last request, None = it has made none."""
     share = ALL // warpgroups
     if one is None or one.registers is None:
