@@ -31,7 +31,7 @@ from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
-from layoutproof.pallas.rules.wgmma_tiles import NO_VIEW, of_operands, signed, turned
+from layoutproof.pallas.rules.wgmma_tiles import of_operands, signed, turned
 
 TARGET = False
 BODY = True
@@ -142,9 +142,9 @@ def _products(effects: Sequence[Effect]) -> Iterator[_Product]:
 
 def _settled(one: _Product) -> Settled:
     if one.acc.dims is None or one.right.dims is None or one.left.dims is None:
-        return undecided(NO_VIEW())
+        return undecided(problems.OPERAND_VIEW())
     if any(turned(view) is None for view in (one.acc, one.left, one.right)):
-        return undecided(NO_VIEW())
+        return undecided(problems.OPERAND_VIEW())
     tensor = [one.acc, *([] if one.shared else [one.left])]
     open_ = next((view for view in tensor if not view.reference.packing), None)
     if open_ is not None:

@@ -35,7 +35,6 @@ TARGET = False
 BODY = True
 SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle"
 
-NO_VIEW = Template("pallas.wgmma_tiles_no_view", "an operand through a view that is no slice and no transposition")
 MISSING = Template("pallas.wgmma_tiles_missing", "{operand} has no {missing}: a product reads swizzled rows in tiles")
 TILES = Template(
     "pallas.wgmma_tiles_tiles",
@@ -124,7 +123,7 @@ def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
 def _settled(acc: Access, use: StartedUse) -> Settled:
     *left, right = use.views
     if acc.view.dims is None or right.dims is None or any(turned(view) is None for view in use.views):
-        return undecided(NO_VIEW())
+        return undecided(problems.OPERAND_VIEW())
     if any(view.dtype not in ELEMENT_BITS for view in use.views):
         return undecided(problems.NO_BITS(right.dtype))
     refused = next(of_operands(left, right, turns=False), None) or next(_of_product(acc.view, left, right), None)
