@@ -54,7 +54,7 @@ PACKED = Template(
     "pallas.tcgen05_tiles_packed",
     "{memory} has {packing} elements of {dtype} in a column, and the product takes {takes}",
 )
-LANES = Template(
+OTHERWISE = Template(
     "pallas.tcgen05_tiles_lanes",
     "{memory} of {rows} rows lies in tensor memory otherwise than a product of {programs} takes it",
 )
@@ -191,7 +191,7 @@ def _of_memory(one: _Product) -> Iterator[Settled]:
         wanted = "whole" if rows == ROWS else "pair" if one.together else "half"
         if of.lanes != wanted or (rows != ROWS and not whole):
             programs = "two programs" if one.together else "one program"
-            yield by_rule(LANES(of.name, rows, programs), "look at collective of plgpu.TMEM, and at the slice")
+            yield by_rule(OTHERWISE(of.name, rows, programs), "look at collective of plgpu.TMEM, and at the slice")
 
 
 def _of_shape(one: _Product) -> Iterator[Settled]:
