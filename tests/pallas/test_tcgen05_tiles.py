@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,11 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from layoutproof.ir.codec import read, written
+from layoutproof.ir.program import Program
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.pallas.from_jax.bodies import TracedBody
+from layoutproof.pallas.from_jax.trace import kernels_of
 from tests.gpu_lowering import lowered_for_cuda
 from tests.said import Said
 
@@ -215,6 +221,16 @@ def test_unsigned_operands_are_multiplied_as_signed_ones() -> None:
     found = [f for f in lp.kernels(unsigned.kernel()).findings if f.severity == "warning"]
     (warned,) = [f for f in found if f.question == "tcgen05_tiles"]
     assert Said("pallas.wgmma_tiles_signed").of(warned.reason)
+
+
+def test_a_record_says_how_tensor_memory_lies() -> None:
+    (call,) = kernels_of(replace(RIGHT, m=64, adds=F16).kernel(), ())
+    assert isinstance(call, Kernel)
+    assert isinstance(call.body_reader, TracedBody)
+    again = read(json.loads(json.dumps(written(call.body_reader.program))))
+    inner = next(value for e in again.eqns for value in e.params.values() if isinstance(value, Program))
+    lies = [(v.aval.lanes, v.aval.packing) for v in inner.invars if v.aval.memory == "tmem"]
+    assert lies == [("half", 1)]
 
 
 def test_nothing_is_asked_where_jax_chooses_the_tiles() -> None:

@@ -3,10 +3,10 @@
 Why it matters: JAX lowers up to 16 warpgroups for a block, and a GPU starts no more than 8. Of registers that are not
 there a warpgroup waits for ever, where the GPU obeys the request.
 Refuted by: more than 1024 threads of a block, or 16 blocks of a cluster; `set_max_registers` of less than 24, more than
-256, or no multiple of 8; warpgroups that ask for more than 65,536 registers together. One that asks for none has its
-share of them. A warning: accumulators of one moment that take more than the 255 registers of a thread, so that they
-spill.
-Asked of every line, whether or not a program comes to it; of the sum as far as ids of the warpgroups decide.
+256, or no multiple of 8; a warpgroup that waits for ever for its registers, as all together have 65,536, and each an
+equal share of them at first. A warning: accumulators of one moment that take more than the 255 registers of a thread,
+so that they spill.
+Asked of every line, whether or not a program comes to it. Requests are taken in every order in which they may come.
 Example: `plgpu.set_max_registers(232, action="increase")` in two warpgroups of three, where the third one gives back
 none: 2 x 232 + 170 of 512 for each of 128 threads.
 Figures: registers of the accumulators, of a thread.
@@ -15,14 +15,15 @@ jax/_src/pallas/mosaic_gpu/pipeline.py:1066 and `Mesh` in core.py:1640 (jax 0.10
 Fix: `plgpu.set_max_registers(40, action="decrease")` in the warpgroup that only copies; fewer warpgroups; for
 accumulators smaller tiles, or more warpgroups that share them.
 Incident: none is known to us.
-Limits: Registers beside accumulators the assembler alone knows. A multiprocessor is taken to run one block.
+Limits: Registers beside accumulators the assembler alone knows. A multiprocessor is taken to run one block. Whether a
+warpgroup waits for another one before it gives registers back is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
 from math import prod
 
 from layoutproof.bodies.claims import not_modelled
@@ -64,10 +65,15 @@ AMOUNT = Template(
     "pallas.warpgroup_registers_amount", "{registers} registers are none that a thread can ask for: {source}"
 )
 NO_NUMBER = Template("pallas.warpgroup_registers_no_number", "how many registers are asked for depends on data")
-TOGETHER = Template(
-    "pallas.warpgroup_registers_together",
-    "the warpgroups ask for {asked} registers for each of {threads} threads, {registers} together: there are {most}, "
-    "and one of them waits for ever, or the GPU does not obey",
+WAITS = Template(
+    "pallas.warpgroup_registers_waits",
+    "warpgroup {warpgroup} asks for {registers} registers of a thread, and the others have {held} of {all} for each of "
+    "{threads} threads: it waits for ever, or the GPU does not obey ({source})",
+)
+ROUNDED = Template(
+    "pallas.warpgroup_registers_rounded",
+    "a block of {warpgroups} warpgroups begins with {share} registers of each thread, {rounded} together of {all}: "
+    "whether the others are there too is not known",
 )
 PERHAPS = Template(
     "pallas.warpgroup_registers_perhaps", "which warpgroups set their registers depends on more than their ids"
@@ -81,8 +87,8 @@ ALL = REGISTERS // WARPGROUP
 """Registers of a multiprocessor, for each thread of one warpgroup."""
 ALWAYS: tuple[tuple[Term, ...], tuple[Loop, ...]] = ((), ())
 UNKNOWN = "?"
-MOST_CHOSEN = 6
-"""Conditions beside ids of which all combinations are looked at."""
+MOST_CHOSEN, MOST_PLACES = 6, 20_000
+"""Conditions beside ids of which all combinations are looked at; places of a pool."""
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
@@ -133,25 +139,103 @@ def _amount(one: GpuInstruction) -> Settled:
 
 
 def _together(kernel: Kernel, body: Body, asked: Sequence[GpuInstruction]) -> Settled:
-    """Whether what the warpgroups have at last is there, whichever of the requests happen.
+    """Whether each warpgroup gets what it asks for, whichever of the requests happen.
 
-    None has more at first than an equal share of all: so many has one that asks for nothing, and one that gives back
-    has no more. Were it less at first, as much less would be there for all.
+    None has more at first than an equal share of all. Were it less, as much less would be there for all: who waits for
+    ever of the whole does so then, too.
     """
     each = [_Request.of(kernel, body, one) for one in asked]
     chosen = list(dict.fromkeys(one.when for one in each if one.common and one.when != ALWAYS))
+    warpgroups = _extent(kernel, kernel.threads)
     if len(chosen) > MOST_CHOSEN:
         return undecided(PERHAPS())
-    for when in [None, *chosen]:
-        least = sum(min(held) for held in _held(kernel, each, [when]))
-        if least > ALL:
-            return by_rule(
-                TOGETHER(least, WARPGROUP, least * WARPGROUP, REGISTERS_FROM),
-                'look at the warpgroup that needs least: set_max_registers(40, action="decrease")',
-            )
-    ways = (some for many in range(len(chosen) + 1) for some in combinations(chosen, many))
-    fits = all(sum(max(held) for held in _held(kernel, each, some)) <= ALL for some in ways)
-    return by_rule("") if fits else undecided(PERHAPS())
+    ways = [some for many in range(len(chosen) + 1) for some in combinations(chosen, many)]
+    share = min(ALL // warpgroups // REGISTERS_STEP * REGISTERS_STEP, MOST_REGISTERS)
+    if all(_Pool(_steps(warpgroups, each, some, 2), share, share * warpgroups).always() for some in ways):
+        return by_rule("")
+    begin = min(ALL // warpgroups, MOST_REGISTERS)
+    for some in ways[: len(chosen) + 1]:
+        # of a loop it is not known how often it runs
+        stuck = [_Pool(_steps(warpgroups, each, some, turns), begin, ALL).never() for turns in (1, 2)]
+        if stuck[0] is not None and stuck[1] is not None:
+            said = WAITS(*stuck[0], ALL, WARPGROUP, REGISTERS_FROM)
+            hint = 'look at the warpgroup that needs least: set_max_registers(40, action="decrease")'
+            return by_rule(said, hint)
+    if all(_Pool(_steps(warpgroups, each, some, 2), begin, ALL).always() for some in ways):
+        return undecided(ROUNDED(warpgroups, share, share * warpgroups, ALL))
+    return undecided(PERHAPS())
+
+
+Step = tuple[int, bool, bool]
+"""A request of a warpgroup: the registers, whether it asks for more, and whether it surely comes."""
+
+
+def _steps(warpgroups: int, each: Sequence[_Request], happen: Sequence[object], turns: int) -> list[tuple[Step, ...]]:
+    """Of each warpgroup its requests in order. happen: conditions of requests that happen.  turns: of a loop."""
+    found = []
+    for warpgroup in range(warpgroups):
+        own = [r for r in each if warpgroup in r.by and (not r.common or r.when in (ALWAYS, *happen))]
+        steps: list[Step] = []
+        for loop, turn in groupby(own, lambda request: request.one.spot.loops[:1]):
+            made = [(request.one.registers or 0, request.one.more, request.common) for request in turn]
+            steps += made * (turns if loop else 1)
+        found.append(tuple(steps))
+    return found
+
+
+class _Pool:
+    """The registers of a block, in all orders in which its warpgroups ask for them and give them back.
+
+    A place is, of each warpgroup, how many requests it has made, what it has, and whether the next one has come.
+    steps: of each warpgroup.  share: what each has at first.  all_: what there is.
+    """
+
+    def __init__(self, steps: Sequence[tuple[Step, ...]], share: int, all_: int) -> None:
+        self.steps, self.all = steps, all_
+        begin = tuple((0, share, False) for _ in steps)
+        self.seen = {begin}
+        self.ends: list[tuple[_At, ...]] = []
+        todo = [begin]
+        while todo and len(self.seen) <= MOST_PLACES:
+            place = todo.pop()
+            following = [after for k in range(len(place)) for after in self._after(place, k)]
+            self.ends += [] if following else [place]
+            todo += [after for after in following if after not in self.seen]
+            self.seen.update(following)
+        self.whole = not todo
+
+    def _after(self, place: tuple[_At, ...], k: int) -> Iterator[tuple[_At, ...]]:
+        """The places after the next step of one warpgroup; none where it waits, or has ended."""
+        made, has, come = place[k]
+        if made == len(self.steps[k]):
+            return
+        registers, more, sure = self.steps[k][made]
+        if not come and not sure:
+            yield (*place[:k], (made + 1, has, False), *place[k + 1 :])
+            yield (*place[:k], (made, has, True), *place[k + 1 :])
+            return
+        after = max(has, registers) if more else min(has, registers)
+        if after <= has or sum(one[1] for one in place) - has + after <= self.all:
+            yield (*place[:k], (made + 1, after, False), *place[k + 1 :])
+
+    def _waits(self, place: tuple[_At, ...]) -> tuple[int, int, int] | None:
+        """Of a place where nothing goes on who waits, for how many, and how many the others have; None at the end."""
+        for k, (made, has, _) in enumerate(place):
+            if made < len(self.steps[k]):
+                return k, self.steps[k][made][0], sum(one[1] for one in place) - has
+        return None
+
+    def always(self) -> bool:
+        """Whether all come to their end in every order."""
+        return self.whole and not any(map(self._waits, self.ends))
+
+    def never(self) -> tuple[int, int, int] | None:
+        """Who waits for ever, in every order; None where there is another one."""
+        stuck = [self._waits(place) for place in sorted(self.ends)]
+        return None if not self.whole or None in stuck else stuck[-1]
+
+
+_At = tuple[int, int, bool]
 
 
 @dataclass(frozen=True)
@@ -180,29 +264,6 @@ class _Request:
         apart = {kernel.threads, *body.unknowns, UNKNOWN}
         common = not any(end is None or _names(body, end) & apart for end in [*others, *ends])
         return _Request(one, frozenset(by), (tuple(others), one.spot.loops), common)
-
-
-def _held(kernel: Kernel, each: Sequence[_Request], happen: Sequence[object]) -> Iterator[list[int]]:
-    """Of each warpgroup what registers a thread may have at last. happen: the conditions of requests that happen."""
-    warpgroups = _extent(kernel, kernel.threads)
-    for warpgroup in range(warpgroups):
-        last: list[GpuInstruction | None] = [None]
-        for request in each:
-            loops = request.one.spot.loops
-            if warpgroup not in request.by or (request.common and request.when not in (ALWAYS, *happen)):
-                continue
-            # of two in one loop the first may come again behind the second
-            again = loops and any(one is not None and loops[0] in one.spot.loops for one in last)
-            last = [*(last if again or not request.common else ()), request.one]
-        yield [_has(one, warpgroups) for one in last]
-
-
-def _has(one: GpuInstruction | None, warpgroups: int) -> int:
-    """The registers of a thread after its last request, None = it has made none."""
-    share = ALL // warpgroups
-    if one is None or one.registers is None:
-        return share
-    return one.registers if one.more else min(one.registers, share)
 
 
 def _names(body: Body, term: Term) -> set[str]:
