@@ -87,7 +87,10 @@ def test_a_gpu_has_the_instructions_of_its_generation(instructions: str, chip: s
     (found,) = asked(made(instructions), chip)
     assert found.verdict is verdict
     if verdict is REFUTED:
-        assert Said("pallas.gpu_instructions_lacks", chip=chip.upper(), instructions=instructions).of(found.reason)
+        others = {"wgmma": "H100 and H200", "tcgen05": "B200"}[instructions]
+        assert Said("pallas.gpu_instructions_lacks", chip=chip.upper(), instructions=instructions, others=others).of(
+            found.reason
+        )
         # the line of the product, and what the other generation has in its place
         line = BODIES[instructions][0].__code__.co_firstlineno + 1
         assert (Path(found.file).name, found.line) == (Path(__file__).name, line)

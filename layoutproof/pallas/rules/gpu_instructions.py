@@ -58,5 +58,5 @@ def _settled(chip: str, one: GpuInstruction) -> Settled:
     instructions, having, source = NOT_EVERYWHERE[one.name]
     if chip in having:
         return by_rule("")
-    said = LACKS(chip.upper(), instructions, " and ".join(having).upper(), source)
+    said = LACKS(chip.upper(), instructions, " and ".join(map(str.upper, having)), source)
     return by_rule(said, FOR_BLACKWELL if having == HOPPER else FOR_HOPPER)
