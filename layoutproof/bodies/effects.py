@@ -54,7 +54,8 @@ class BodyReference:
     semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
     may be left.  tilings: of shared memory of a GPU, the tiles in which its last dimensions lie, in elements, as its
     transforms have them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
-    orders: of a GPU's barrier, whether it orders tensor memory, too (`orders_tensor_core`).
+    orders: of a GPU's barrier, whether it orders tensor memory, too (`orders_tensor_core`).  lanes, packing: of tensor
+    memory how it lies there, as of `ir.program.MemRefType`.
     """
 
     name: str
@@ -71,6 +72,8 @@ class BodyReference:
     tilings: tuple[tuple[int, ...], ...] = ()
     swizzle: int = 0
     orders: bool = False
+    lanes: str = ""
+    packing: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,6 +296,20 @@ class Committed:
     spot: Spot
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuInstruction:
+    """What code of a GPU uses that not every GPU has, by the name of its primitive, or a limit of registers.
+
+    registers: of a thread from here on (`set_max_registers`); 0 for all else, None where it is no constant.  more:
+    whether it asks for more than the thread has, and does not give some back.
+    """
+
+    name: str
+    spot: Spot
+    registers: int | None = 0
+    more: bool = False
+
+
 Effect = Access | StartedCopy | StartedUse | Wait | Signal | Freed | Committed
 
 
@@ -347,6 +364,7 @@ class Body:
     masks: of elements that are chosen, loaded or stored, in program order.
     barriers: where all subcores of a core wait for each other (`subcore_barrier`); an effect whose number is less comes
     before.  units: the number of iterations of its loop over work that a GPU gives out, "" where there is none.
+    instructions: of a GPU, those that not every GPU has, in program order.
     asks: the axes of the grid of which it asks where its program is; programs that differ in others do the
     same.
     loaded: conditions that hold of what a load gives, by its name.
@@ -373,6 +391,7 @@ class Body:
     beyond: frozenset[str] = frozenset()
     units: str = ""
     loaded: Mapping[str, tuple[Term, ...]] = field(default_factory=dict)
+    instructions: tuple[GpuInstruction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

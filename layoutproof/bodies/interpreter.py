@@ -35,6 +35,7 @@ from layoutproof.bodies.effects import (
     BodyReference,
     Carried,
     Effect,
+    GpuInstruction,
     Handed,
     KeptEntry,
     Loop,
@@ -204,6 +205,7 @@ class Interpreter:
         self.multiples: list[tuple[Term, int, Spot]] = []
         self.checks: list[tuple[Term, Spot]] = []
         self.barriers: list[Spot] = []
+        self.instructions: list[GpuInstruction] = []
         self.asks: set[str] = set()
         self.warps: dict[str, Term] = {}
         self.units = ""
@@ -435,6 +437,8 @@ class Interpreter:
     def _results(self, equation: Equation, operands: list[BodyValue]) -> Sequence[BodyValue]:
         name = equation.primitive.name
         make = PRIMITIVES.get(name)
+        if name in mosaic_gpu.NOT_EVERYWHERE:
+            self.instructions.append(GpuInstruction(name, self.spot()))
         try:
             if make is None:
                 why = REFUSED[name]() if name in REFUSED else ""
@@ -584,6 +588,7 @@ def _read(
         asks=frozenset(on.asks),
         beyond=frozenset(on.beyond),
         units=on.units,
+        instructions=tuple(on.instructions),
     )
     body = replace(body, loads={**body.loads, **invariants.bounded_in_scratch(kernel, body)})
     return replace(body, kept=invariants.kept_in_memory(kernel, body))

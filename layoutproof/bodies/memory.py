@@ -516,6 +516,8 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         tilings=tuple(tilings),
         swizzle=swizzle,
         orders=bool(getattr(aval.dtype, "orders_tensor_core", False)),
+        lanes=aval.lanes,
+        packing=aval.packing,
     )
     on.references.append(found)
     if memory == "regs":

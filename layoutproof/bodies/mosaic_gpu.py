@@ -27,6 +27,7 @@ from layoutproof.bodies.effects import (
     Access,
     BodyReference,
     Committed,
+    GpuInstruction,
     Index,
     Loop,
     Signal,
@@ -84,6 +85,7 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
     axis, led = "".join(map(str, across)), params.get("leader_tracked") is not None
     if led:
+        on.instructions.append(GpuInstruction("copy_gmem_to_smem", on.spot()))
         source = _own_part(on, source, params["leader_tracked"], axis)
     on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
     return []
@@ -401,10 +403,25 @@ def _same(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
     return [operands[0]]
 
 
-def _nothing(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """`set_max_registers`."""
+def _registers(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`set_max_registers`, which touches no memory."""
+    term = on.scalar(as_array(operands[0]))
+    many = int(term.args[0]) if term.op == "int" else None
+    on.instructions.append(GpuInstruction(REGISTERS, on.spot(), many, str(equation.params["action"]) == "increase"))
     return []
 
+
+REGISTERS = "set_max_registers_p"
+"""The primitive that says how many registers a thread may have from here on."""
+NOT_EVERYWHERE = frozenset(
+    (
+        "wgmma_ref", "wgmma_wait", "wgmma_accumulator_deref_p", "wgmma_accumulator_store_p",
+        "tcgen05_mma", "tcgen05_commit_arrive", "async_load", "wait_load_tmem", "async_store_tmem", "commit_tmem",
+        "async_copy_smem_to_tmem", "async_copy_scales_to_tmem", "async_copy_sparse_metadata_to_tmem",
+        "try_cluster_cancel", "query_cluster_cancel",
+    )
+)  # fmt: skip
+"""Primitives of instructions that not every GPU of Mosaic GPU has; `hardware.mosaic_gpu` says which one has them."""
 
 PRIMITIVES: dict[str, Rule] = {
     "copy_gmem_to_smem": _copy_in,
@@ -431,5 +448,5 @@ PRIMITIVES: dict[str, Rule] = {
     "mpmd_map": _warps,
     "mgpu_load": _load,
     "layout_cast": _same,
-    "set_max_registers_p": _nothing,
+    REGISTERS: _registers,
 }

@@ -12,6 +12,7 @@ from layoutproof.bodies.effects import (
     BodyReference,
     Carried,
     Effect,
+    GpuInstruction,
     Handed,
     Loop,
     Mask,
@@ -68,6 +69,7 @@ class Pass(Protocol):
     multiples: list[tuple[Term, int, Spot]]
     checks: list[tuple[Term, Spot]]
     barriers: list[Spot]
+    instructions: list[GpuInstruction]
     asks: set[str]
     warps: dict[str, Term]
     units: str

@@ -22,7 +22,7 @@ in shared memory: one of each such class is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -59,6 +59,7 @@ from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
+from layoutproof.bodies.touched import touches
 from layoutproof.bodies.work_units import FEW, OUTSIDE, SKEW, balanced, begin_and_end, by_turn, steady
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
@@ -868,6 +869,77 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
         if len(boxes) > MOST_EVENTS:
             raise Unsupported(problems.STORES(MOST_EVENTS, reference.name))
     return covered(tuple((0, extent) for extent in reference.dims), boxes)
+
+
+class _TouchedBoxes(Run):
+    """One thread: what it may touch of some arrays, as boxes, and whether it writes there."""
+
+    def __init__(self, kernel: Kernel, names: Collection[str]) -> None:
+        super().__init__(kernel)
+        self.names = names
+        self.boxes: dict[str, set[tuple[Box, bool]]] = {name: set() for name in names}
+
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes what it touches, unless it surely does not happen."""
+        own = [touch for touch in touches(effect) if touch.view.reference.name in self.names]
+        if not own:
+            return
+        on = self._at(here)
+        if all(on(condition) is not False for condition in effect.spot.path):
+            for touch in own:
+                # of work that is given out what is written depends on no turn (`control.check_units`)
+                known = touch.writes or not self.body.units
+                box = self._hull(on, touch.view) if known else _all_of(touch.view)
+                self.boxes[touch.view.reference.name].add((box, touch.writes))
+        spend(1 + on.steps // 4)
+        on.steps = 0
+
+    def _hull(self, on: Symbolic, view: View) -> Box:
+        """A box of all elements that a view shows, as far as there are any; all where it is not known which."""
+        dims, region = view.reference.dims, region_of(self.kernel, on, view)
+        if not region.exact or any(type(n) is not int for run in region.runs for n in run[:2]):
+            return _all_of(view)
+        ends = [(int(a), int(a) + (int(n) - 1) * stride + 1) for a, n, stride in region.runs]  # type: ignore[arg-type]
+        return tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(ends, dims, strict=True))
+
+
+def _all_of(view: View) -> Box:
+    return tuple((0, extent) for extent in view.reference.dims)
+
+
+def kept_apart(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
+    """Of some arrays those of which no two threads of a GPU touch one element, one of them writing, run one by one.
+
+    Raises Unsupported where it is not known what they do, or where they are too many. Of work that a GPU gives out each
+    is done once, and no two of it may meet, whoever does it.
+    """
+    if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
+        raise Unsupported(problems.MOST_PROGRAMS(MOST_STORING))
+    units: dict[str, Number] = {kernel.body.units: 1} if kernel.body.units else {}
+    parts = nested(kernel.body.effects)
+    touched: dict[str, list[tuple[Box, bool, int]]] = {name: [] for name in names}
+    for number, place in enumerate(product(*(range(int(extent)) for extent in kernel.grid))):
+        run = _TouchedBoxes(kernel, names)
+        forward(parts, run, Here({**dict(zip(kernel.grid_names, place, strict=True)), **units}, place), None)
+        for name, boxes in run.boxes.items():
+            touched[name] += [(box, writes, number) for box, writes in boxes]
+        if sum(map(len, touched.values())) > MOST_EVENTS:
+            raise Unsupported(problems.EVENTS_ONE_THREAD(MOST_EVENTS))
+    return frozenset(name for name, boxes in touched.items() if not _meet(boxes))
+
+
+def _meet(boxes: Iterable[tuple[Box, bool, int]]) -> bool:
+    """Whether two threads have an element in common of which one writes it."""
+    open_: list[tuple[Box, bool, int]] = []
+    for box, writes, number in sorted(boxes):
+        first = box[0][0] if box else 0
+        open_ = [one for one in open_ if not box or one[0][0][1] > first]
+        spend(1 + len(open_) // 8)
+        others = (other for other, written, who in open_ if who != number and (writes or written))
+        if any(all(a < d and c < b for (a, b), (c, d) in zip(box, other, strict=True)) for other in others):
+            return True
+        open_.append((box, writes, number))
+    return False
 
 
 def _line(spot: Spot) -> str:

@@ -33,12 +33,48 @@ TENSOR_ROWS = 128
 TENSOR_FROM = (
     "512 columns of 128 lanes on B200 (PTX ISA, tensor memory; TMEM_MAX_COLS in jax/experimental/mosaic/gpu/tcgen05.py)"
 )
+WARPGROUP, THREADS, CLUSTER = 128, 1024, 16
+"""Threads of a warpgroup, and of a block at most; blocks of a cluster at most."""
+THREADS_FROM = "1024 threads of a block (CUDA C++ Programming Guide, compute capabilities)"
+CLUSTER_FROM = "16 blocks of a cluster, more than 8 where JAX asks for it (CUDA C++ Programming Guide, clusters)"
+REGISTERS, OF_THREAD = 64 * 1024, 255
+"""Registers of 4 bytes of a block, which are those of a multiprocessor; and of a thread."""
+REGISTERS_FROM = "65536 registers of a block, 255 of a thread (CUDA C++ Programming Guide, compute capabilities)"
+LEAST_REGISTERS, MOST_REGISTERS, REGISTERS_STEP = 24, 256, 8
+"""What `setmaxnreg` takes: from, to, and in steps of."""
+SETMAXNREG_FROM = "24 to 256 registers, a multiple of 8 (PTX ISA, setmaxnreg)"
 SHARED_ALIGNMENT = 1024
 """Every allocation begins at a multiple of so many bytes (`SMEM_ALIGNMENT` of jax/_src/pallas/mosaic_gpu/core.py)."""
+HOPPER, BLACKWELL = ("h100", "h200"), ("b200",)
+WGMMA_FROM = "PTX ISA, target notes of wgmma: sm_90a alone, whose code runs on no later GPU"
+TENSOR_CORE_FROM = "PTX ISA, target notes: sm_100 and later"
+NOT_EVERYWHERE = {
+    **dict.fromkeys(("wgmma_ref", "wgmma_wait"), ("wgmma", HOPPER, WGMMA_FROM)),
+    **dict.fromkeys(("wgmma_accumulator_deref_p", "wgmma_accumulator_store_p"), ("wgmma", HOPPER, WGMMA_FROM)),
+    **dict.fromkeys(("tcgen05_mma", "tcgen05_commit_arrive"), ("tcgen05", BLACKWELL, TENSOR_CORE_FROM)),
+    **dict.fromkeys(("async_load", "wait_load_tmem"), ("tcgen05", BLACKWELL, TENSOR_CORE_FROM)),
+    **dict.fromkeys(("async_store_tmem", "commit_tmem"), ("tcgen05", BLACKWELL, TENSOR_CORE_FROM)),
+    "async_copy_smem_to_tmem": ("tcgen05", BLACKWELL, TENSOR_CORE_FROM),
+    "async_copy_scales_to_tmem": ("tcgen05", BLACKWELL, TENSOR_CORE_FROM),
+    "async_copy_sparse_metadata_to_tmem": ("tcgen05", BLACKWELL, TENSOR_CORE_FROM),
+    "try_cluster_cancel": ("clusterlaunchcontrol", BLACKWELL, TENSOR_CORE_FROM),
+    "query_cluster_cancel": ("clusterlaunchcontrol", BLACKWELL, TENSOR_CORE_FROM),
+    "copy_gmem_to_smem": ("copies with .cta_group::2", BLACKWELL, TENSOR_CORE_FROM),
+}
+"""Of primitives that not every GPU has: their instructions of PTX, the GPUs that have them, and who says so.
+
+A copy is one of them where the first program of two sees its end (`leader_tracked`).
+"""
 FACTS = (
     Fact("blocks of calls", AS_THE_RULE, COMPILER, "jax/_src/pallas/mosaic_gpu/lowering.py, read", "mosaic_gpu"),
     Fact("shared memory", str(SHARED), COMPILER, SHARED_FROM, "mosaic_gpu"),
     Fact("tensor memory", f"{TENSOR_COLUMNS} columns", COMPILER, TENSOR_FROM, "mosaic_gpu"),
+    Fact("threads of a block", str(THREADS), COMPILER, THREADS_FROM, "mosaic_gpu"),
+    Fact("blocks of a cluster", str(CLUSTER), COMPILER, CLUSTER_FROM, "mosaic_gpu"),
+    Fact("registers", str(REGISTERS), COMPILER, REGISTERS_FROM, "mosaic_gpu"),
+    Fact("setmaxnreg", f"{LEAST_REGISTERS} to {MOST_REGISTERS}", COMPILER, SETMAXNREG_FROM, "mosaic_gpu"),
+    Fact("instructions of Hopper", "wgmma", COMPILER, WGMMA_FROM, "mosaic_gpu"),
+    Fact("instructions of Blackwell", "tcgen05, clusterlaunchcontrol", COMPILER, TENSOR_CORE_FROM, "mosaic_gpu"),
 )
 """The facts behind the rules."""
 

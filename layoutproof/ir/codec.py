@@ -114,7 +114,8 @@ class _Writer:
         """The number of what is known of a variable."""
         shape = tuple(int(n) for n in getattr(aval, "shape", ()))
         memory = aval.memory if isinstance(aval, MemRefType) else ""
-        key = (shape, self.type(getattr(aval, "dtype", "float32")), memory)
+        lies = (aval.lanes, aval.packing) if isinstance(aval, MemRefType) and aval.packing else ()
+        key = (shape, self.type(getattr(aval, "dtype", "float32")), memory, *lies)
         return self.avals.setdefault(key, len(self.avals))
 
     def number(self, program: Program) -> int:
@@ -214,15 +215,19 @@ def _shaped(value: object) -> Array:
 def read(data: JsonObject) -> Program:
     """The program that `written` wrote. Python's own errors where it is none."""
     kinds = [ElementType(element_type(name), str(kind), int(size)) for name, kind, size in data["types"]]
-    avals = [_aval(tuple(int(n) for n in shape), kinds[k], str(memory)) for shape, k, memory in data["avals"]]
+    avals = [
+        _aval(tuple(int(n) for n in shape), kinds[k], str(memory), *lies) for shape, k, memory, *lies in data["avals"]
+    ]
     programs: list[Program] = []
     for entry in data["jaxprs"]:
         programs.append(_program(entry, kinds, avals, programs))
     return programs[-1]
 
 
-def _aval(shape: tuple[int, ...], kind: ElementType, memory: str) -> Array | MemRefType:
-    return MemRefType(shape, kind, memory) if memory else Array(shape, kind)
+def _aval(
+    shape: tuple[int, ...], kind: ElementType, memory: str, lanes: object = "", packing: object = 0
+) -> Array | MemRefType:
+    return MemRefType(shape, kind, memory, str(lanes), int(str(packing))) if memory else Array(shape, kind)
 
 
 def _program(

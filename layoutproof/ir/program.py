@@ -63,11 +63,18 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class MemRefType:
-    """The type of a reference. memory: where it lies, a word of `kernel.MEMORIES`."""
+    """The type of a reference. memory: where it lies, a word of `kernel.MEMORIES`.
+
+    lanes: of tensor memory of a GPU, how its rows lie: "whole", one in each of 128 lanes; of 64 rows "half", the second
+    half of the columns in other lanes, or "pair", likewise for products of two programs; "other", and "" for unknown.
+    packing: of tensor memory, elements in a column of 4 bytes; 0 where that is not known.
+    """
 
     shape: tuple[Any, ...]
     dtype: Any
     memory: str
+    lanes: str = ""
+    packing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ NO_SAMPLES = Template("pallas.no_samples", "no samples are given: nothing can be
 NO_SIGN = Template("pallas.no_sign", "no sign of a run speaks of this question")
 NO_SPEC = Template("pallas.no_spec", "{call} ({source}) cannot be written as a spec: {why}")
 OPERATION_ON_TABLE = Template("pallas.operation_on_table", "the operation {name} on a whole table")
+OPERAND_VIEW = Template("pallas.wgmma_tiles_no_view", "an operand through a view that is no slice and no transposition")
 OTHERS_WRITE = Template("pallas.others_write", "others may write {reference}")
 OVERRULED = Template(
     "pallas.overruled",

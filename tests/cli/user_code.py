@@ -14,7 +14,8 @@ from layoutproof.registry.catalogue import kernel_property
 
 OF_SOME = (
     "collective_ids", "commit_smem", "debug_check", "device_barrier", "device_races", "device_waits",
-    "semaphores_drained", "stale_read", "subcore_barrier", "tma_box", "wgmma_tiles",
+    "gpu_instructions", "semaphores_drained", "stale_read", "subcore_barrier", "tcgen05_tiles", "tma_box",
+    "warpgroup_registers", "wgmma_tiles",
 )  # fmt: skip
 """What is asked of kernels alone that reach other devices or subcores, are of a GPU, or say what they check, or said
 only where it is found."""

@@ -35,7 +35,8 @@ WARPGROUP = plgpu.CompilerParams(lowering_semantics=plgpu.LoweringSemantics.Warp
 class Product:
     """acc += a @ b of operands that lie in shared memory.
 
-    left, right: how each lies: (rows of its tiles, swizzle in bytes, 0 for none), and whether it is seen transposed.
+    left, right: how each lies: (rows of its tiles, swizzle in bytes, 0 for none), and whether it is seen transposed;
+    of the left one None for registers.
     """
 
     m: int = 64
@@ -43,10 +44,12 @@ class Product:
     k: int = 128
     dtype: Any = jnp.float16
     adds: Any = jnp.float32
-    left: tuple[int, int, bool] = (8, 128, False)
+    left: tuple[int, int, bool] | None = (8, 128, False)
     right: tuple[int, int, bool] = (8, 128, False)
 
-    def memory(self, shape: tuple[int, int], lies: tuple[int, int, bool]) -> Any:
+    def memory(self, shape: tuple[int, int], lies: tuple[int, int, bool] | None) -> Any:
+        if lies is None:
+            return plgpu.SMEM(shape, self.dtype)
         rows, swizzle, turned = lies
         width = swizzle // jnp.dtype(self.dtype).itemsize
         tiles = (plgpu.TilingTransform((rows, width)), plgpu.SwizzleTransform(swizzle)) if swizzle else ()
@@ -54,9 +57,13 @@ class Product:
 
     def kernel(self) -> Any:
         def body(o_gmem: Any, a: Any, b: Any, acc: Any) -> None:
-            left, right = (
-                plgpu.transpose_ref(x, (1, 0)) if t else x for x, t in ((a, self.left[2]), (b, self.right[2]))
-            )
+            right = plgpu.transpose_ref(b, (1, 0)) if self.right[2] else b
+            if self.left is None:
+                wide = jnp.dtype(self.dtype).itemsize > 1
+                layout = plgpu.Layout.WGMMA if wide else plgpu.Layout.WGMMA_8BIT
+                left = plgpu.load(a, (), layout=layout, optimized=False)
+            else:
+                left = plgpu.transpose_ref(a, (1, 0)) if self.left[2] else a
             plgpu.wgmma(acc, left, right)
             plgpu.wgmma_wait(0)
 
@@ -73,7 +80,9 @@ class Product:
     def said(self) -> tuple[Verdict, str]:
         """What the question says of it."""
         found = lp.kernels(self.kernel()).findings
-        ((verdict, reason),) = [(f.verdict, f.reason) for f in found if f.question == "wgmma_tiles"]
+        ((verdict, reason),) = [
+            (f.verdict, f.reason) for f in found if f.question == "wgmma_tiles" and f.severity == "error"
+        ]
         return verdict, reason
 
     def refused(self) -> str:
@@ -102,12 +111,50 @@ WRONG: dict[str, tuple[Product, Said]] = {
         replace(RIGHT, dtype=jnp.bfloat16, adds=jnp.float16),
         Said("pallas.wgmma_tiles_accumulator", dtype="f16", operands="bf16"),
     ),
+    "s16": (replace(RIGHT, dtype=jnp.int16), Said("pallas.wgmma_tiles_operands", dtype="s16")),
+    "u8 added to f32": (
+        replace(RIGHT, dtype=jnp.uint8, right=(8, 128, True)),
+        Said("pallas.wgmma_tiles_accumulator", dtype="f32", operands="u8", takes="s32"),
+    ),
+    "f32 from registers": (
+        replace(RIGHT, dtype=jnp.float32, left=None, right=(8, 128, True)),
+        Said("pallas.wgmma_tiles_registers", dtype="f32"),
+    ),
+    "s8 from registers, swizzle 32": (
+        replace(RIGHT, dtype=jnp.int8, adds=jnp.int32, left=None, right=(8, 32, True)),
+        Said("pallas.wgmma_tiles_small_swizzle", swizzle=32),
+    ),
 }
+OUT_OF_REGISTERS = (
+    replace(RIGHT, left=None),
+    replace(RIGHT, dtype=jnp.int8, adds=jnp.int32, left=None, right=(8, 64, True)),
+    replace(RIGHT, dtype=jnp.float8_e5m2, left=None, right=(8, 32, True)),
+)
 
 
 def test_a_product_that_a_warpgroup_does() -> None:
     assert RIGHT.said() == (Verdict.PROVED, "")
     assert RIGHT.refused() == ""
+
+
+@pytest.mark.parametrize("product", OUT_OF_REGISTERS)
+def test_a_product_out_of_registers(product: Product) -> None:
+    assert product.said() == (Verdict.PROVED, "")
+    assert product.refused() == ""
+
+
+def test_unsigned_operands_are_multiplied_as_signed_ones() -> None:
+    """JAX makes one and the same kernel of both."""
+    signed = replace(RIGHT, dtype=jnp.int8, adds=jnp.int32, right=(8, 128, True))
+    unsigned = replace(signed, dtype=jnp.uint8)
+    made = [lowered_for_cuda(jax.jit(product.kernel())).as_text() for product in (signed, unsigned)]
+    assert made[0] == made[1]
+    for product in (signed, unsigned):
+        assert product.said() == (Verdict.PROVED, "")
+        found = [f for f in lp.kernels(product.kernel()).findings if f.severity == "warning"]
+        warned = [f for f in found if f.question == "wgmma_tiles"]
+        assert all(Said("pallas.wgmma_tiles_signed").of(f.reason) for f in warned)
+        assert bool(warned) is (product is unsigned)
 
 
 @pytest.mark.parametrize("name", WRONG)

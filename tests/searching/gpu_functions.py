@@ -110,6 +110,75 @@ def sums_in_tensor_memory(x: Any, *, columns: int, sums: int) -> Any:
     )(x)
 
 
+def on_tensor_memory(a: Any, b: Any, *, tile_m: int, tile_n: int, tile_k: int, swizzle: int = 128) -> Any:
+    """a b of f16 by products on tensor memory, a tile of the result in each program; like `product`."""
+    (m, k), n = a.shape, b.shape[1]
+    tiled = plgpu.TilingTransform((8, swizzle // 2)), plgpu.SwizzleTransform(swizzle)
+
+    def body(
+        a_gmem: Any, b_gmem: Any, o_gmem: Any, a_s: Any, b_s: Any, o_s: Any, acc: Any, come: Any, done: Any
+    ) -> None:
+        rows = pl.ds(lax.axis_index("m") * tile_m, tile_m)
+        columns = pl.ds(lax.axis_index("n") * tile_n, tile_n)
+
+        def turn(t: Any, carry: None) -> None:
+            inner = pl.ds(t * tile_k, tile_k)
+            plgpu.copy_gmem_to_smem(a_gmem.at[rows, inner], a_s, come)
+            plgpu.copy_gmem_to_smem(b_gmem.at[inner, columns], b_s, come)
+            plgpu.barrier_wait(come)
+            plgpu.tcgen05_mma(acc, a_s, b_s, done, accumulate=t > 0)
+            plgpu.barrier_wait(done)
+
+        lax.fori_loop(0, k // tile_k, turn, None)
+        o_s[...] = plgpu.async_load_tmem(acc).astype(H)
+        plgpu.wait_load_tmem()
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(o_s, o_gmem.at[rows, columns])
+        plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((m, n), H),
+        grid=(m // tile_m, n // tile_n),
+        grid_names=("m", "n"),
+        scratch_types=[
+            plgpu.SMEM((tile_m, tile_k), H, transforms=tiled),
+            plgpu.SMEM((tile_k, tile_n), H, transforms=tiled),
+            plgpu.SMEM((tile_m, tile_n), H, transforms=tiled),
+            plgpu.TMEM((tile_m, tile_n), F),
+            plgpu.Barrier(num_arrivals=2),
+            plgpu.Barrier(orders_tensor_core=True),
+        ],
+    )(a, b)
+
+
+def with_registers(x: Any, *, warpgroups: int, registers: int, producer: int) -> Any:
+    """x, by warpgroups of which the last one asks for `producer` registers and each other one for `registers`."""
+
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        wg = lax.axis_index("wg")
+
+        @pl.when(wg == warpgroups - 1)
+        def _() -> None:
+            plgpu.set_max_registers(producer, action="decrease")
+
+        @pl.when(wg != warpgroups - 1)
+        def _() -> None:
+            plgpu.set_max_registers(registers, action="increase")
+
+        rows = pl.ds(wg * (x.shape[0] // warpgroups), x.shape[0] // warpgroups)
+        o_gmem[rows] = x_gmem[rows]
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        grid=(1,),
+        grid_names=("i",),
+        num_threads=warpgroups,
+        thread_name="wg",
+    )(x)
+
+
 def by_blocks(x: Any, *, rows: int, steps: int) -> Any:
     """x + 1 by a `pallas_call` for Mosaic GPU."""
 

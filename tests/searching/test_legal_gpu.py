@@ -100,6 +100,13 @@ def test_verdicts_are_those_of_kernels(function: Any, args: Any, parameters: Any
          {"rows": 96, "columns": 64, "stages": 1}, "outputs_stored"),
         (gpu_functions.product, ("f16[256,256]",) * 2, {"tile_m": 64, "tile_n": 64, "tile_k": 64, "swizzle": 128},
          {"tile_m": 32, "tile_n": 64, "tile_k": 64, "swizzle": 128}, "wgmma_tiles"),
+        (gpu_functions.on_tensor_memory, ("f16[256,256]",) * 2,
+         {"tile_m": 128, "tile_n": 64, "tile_k": 64, "swizzle": 128},
+         {"tile_m": 64, "tile_n": 64, "tile_k": 64, "swizzle": 128}, "tcgen05_tiles"),
+        (gpu_functions.with_registers, ("f32[384,128]",), {"warpgroups": 3, "registers": 232, "producer": 40},
+         {"warpgroups": 3, "registers": 240, "producer": 40}, "warpgroup_registers"),
+        (gpu_functions.with_registers, ("f32[384,128]",), {"warpgroups": 3, "registers": 232, "producer": 40},
+         {"warpgroups": 3, "registers": 232, "producer": 44}, "warpgroup_registers"),
         (gpu_functions.by_blocks, ("f32[512,128]",), {"rows": 64, "steps": 8}, {"rows": 64, "steps": 7},
          "outputs_covered"),
         (attention, ("f16[1,512,2,64]",) * 3, {"block_q": 64, "block_kv": 64, "steps": 2},
@@ -140,6 +147,35 @@ def test_hopper_has_no_tensor_memory(target: str, verdict: Verdict) -> None:
     assert min(f.verdict for f in found if f.severity == "error") is verdict
     legal = lp.legal(gpu_functions.plus_one, "f32[512,256]", target=target, parameters=PLUS_ONE)
     assert legal(rows=64, columns=64, stages=1).verdict is PROVED
+
+
+@pytest.mark.parametrize(
+    ("function", "target", "verdict"),
+    [
+        (gpu_functions.product, "h100", PROVED),
+        (gpu_functions.product, "b200", REFUTED),
+        (gpu_functions.product, "mosaic_gpu", PROVED),
+        (gpu_functions.on_tensor_memory, "b200", PROVED),
+        (gpu_functions.on_tensor_memory, "mosaic_gpu", PROVED),
+    ],
+)
+def test_products_are_of_one_generation(function: Any, target: str, verdict: Verdict) -> None:
+    sizes = {"tile_m": 128, "tile_n": 64, "tile_k": 64, "swizzle": 128}
+    legal = lp.legal(
+        function, *["f16[256,256]"] * 2, target=target, parameters={name: [size] for name, size in sizes.items()}
+    )
+    answer = legal(**sizes)
+    assert answer.rules is verdict
+    assert verdict is PROVED or answer.question == "gpu_instructions"
+
+
+def test_programs_that_overlap_are_refused() -> None:
+    """Two tiles of 64 rows, 32 apart, both write 32 rows."""
+    parameters = {"rows": [64], "columns": [64], "stages": [1], "step": [32, 64]}
+    legal = of(gpu_functions.plus_one, ("f32[128,256]",), parameters)
+    assert legal(rows=64, columns=64, stages=1, step=64).verdict is PROVED
+    answer = legal(rows=64, columns=64, stages=1, step=32)
+    assert (answer.verdict, answer.question) == (REFUTED, "body_races")
 
 
 def test_a_pipeline_in_a_body_is_no_step() -> None:

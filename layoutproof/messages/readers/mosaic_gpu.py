@@ -14,7 +14,9 @@ from layoutproof.messages.explanation import Explanation
 from layoutproof.messages.kinds import Kind, Told, explained, next_multiple, sizes_in
 from layoutproof.messages.pasted import PastedLine
 
-_ASK = "layoutproof kernels --target mosaic_gpu asks this of all copies and products (tma_box, wgmma_tiles)"
+_ASK = (
+    "layoutproof kernels --target mosaic_gpu asks this of all copies and products (tma_box, wgmma_tiles, tcgen05_tiles)"
+)
 
 
 def _shared(match: re.Match[str], block: str) -> Told:

@@ -89,7 +89,25 @@ def aval_of(aval: JaxAval) -> Aval:
 
 
 def _memory(aval: JaxAval) -> MemRefType:
-    return MemRefType(tuple(getattr(aval, "shape", ())), getattr(aval, "dtype", "f32"), memory_of(aval))
+    dims, memory = tuple(getattr(aval, "shape", ())), memory_of(aval)
+    lies = _tensor_lies(int(dims[-1]), getattr(aval, "layout", None)) if memory == "tmem" and dims else ("", 0)
+    return MemRefType(dims, getattr(aval, "dtype", "f32"), memory, *lies)
+
+
+def _tensor_lies(columns: int, layout: object) -> tuple[str, int]:
+    """How tensor memory lies, and its packing: the layouts that jax/experimental/mosaic/gpu/tcgen05.py makes."""
+    packing = int(getattr(layout, "vector_length", 0))
+    if not packing:
+        return "", 0
+    from jax.experimental.mosaic.gpu import tcgen05
+
+    if layout == tcgen05.tmem_default_layout(packing):
+        return "whole", packing
+    for name, made in (("half", tcgen05.tmem_half_lane_layout), ("pair", tcgen05.tmem_m64_collective_layout)):
+        with suppress(ValueError):
+            if layout == made(columns, packing):
+                return name, packing
+    return "other", packing
 
 
 class _EquationPlace:

@@ -50,6 +50,8 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Index, Lost, Value
+from layoutproof.bodies.warpgroups import kept_apart
+from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
 from layoutproof.core.message import Template
@@ -104,6 +106,10 @@ SETTLED_BY = (
     'choose elements by program ids, or order the programs: a dimension "arbitrary" of a grid, a barrier of subcores, '
     "signals between cores"
 )
+FEW_TOUCHES = 2
+"""Of fewer effects on arrays of a GPU their pairs are asked, of more its threads are run."""
+WALK = 200_000
+"""The budget for running them."""
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 
@@ -124,8 +130,11 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     found += _of_iterations(kernel, pair, unordered)
     # cores that signal each other are run, all of them
     touched = [touch for effect in body.effects for touch in touches(effect)] if parallel and not cores else []
+    apart = _walked(kernel, touched)
     for name in dict.fromkeys(_array(kernel, t.view.reference) for t in touched):
-        if name:
+        if name in apart:
+            found.append(Obligation(name, by_rule("", by="walk"), source=kernel.source))
+        elif name:
             own = [touch for touch in touched if _array(kernel, touch.view.reference) == name]
             found += _shared(kernel, pair, name, own, parallel)
     for reference in body.references:
@@ -134,6 +143,19 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
             own = [touch for touch in touched if touch.view.reference is reference]
             found += _carried(kernel, body, pair, own, parallel)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+
+
+def _walked(kernel: Kernel, touched: Sequence[Touch]) -> frozenset[str]:
+    """Of arrays of a GPU that are written to those that its threads, run one by one, surely have no element of."""
+    if kernel.platform != "mosaic_gpu" or kernel.aliases or kernel.body.unmodelled:
+        return frozenset()
+    names = {_array(kernel, touch.view.reference) for touch in touched if touch.writes} - {""}
+    own = [touch for touch in touched if _array(kernel, touch.view.reference) in names]
+    if len(own) < FEW_TOUCHES:
+        return frozenset()
+    with budget(WALK), suppress(Undecided):
+        return kept_apart(kernel, names)
+    return frozenset()
 
 
 def _elsewhere(body: Body) -> Iterator[Obligation]:
