@@ -22,6 +22,7 @@ from typing import Any
 
 from asking import EVERY, apart, last_pass, lines_of, named
 from modules import imported, older_names
+from same import KNOWN
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
@@ -33,7 +34,8 @@ HEAD = """\
 size; none of its code is here. **Places**: questions of `layoutproof kernels` for v6e, under the assumptions that its
 first answer advises (as many as `assumed` says). **Values**: `layoutproof same` beside a reference. **VMEM**: MiB of
 the kernel that takes most, by the TPU compiler, ahead of time. **Relayouts**: in registers, of those that cost
-something. An empty cell was not asked. The same rows as data: [public_table.json](public_table.json).
+something. An empty cell was not asked: of values, where no reference stands beside the call. The same rows as data:
+[public_table.json](public_table.json).
 """
 
 
@@ -100,6 +102,7 @@ def table(rows: Path) -> dict[str, dict[str, Any]]:
             "places": None if places is None else _places(places),
             "known_wrong": list(call.wrong),
             "values": None if values is None else values["verdict"],
+            "values_known": KNOWN.get((call.repository, call.name), "") if values is not None else "",
             "compiled": None if of_compiler is None else _compiled(of_compiler),
             "failed": _without_paths((places or {}).get("failed") or (of_compiler or {}).get("failed") or ""),
         }
@@ -193,6 +196,12 @@ def page(now: Mapping[str, Mapping[str, Any]], before: Mapping[str, Mapping[str,
             f"| {row['repository']} | {row['call']} | {counts} | {assumed} | {row['values'] or ''} | {memory} | "
             f"{'' if set(moved) <= {'0', ' ', '/'} else moved} |"
         )
+    yield "\n## What is known of refuted values\n"
+    yield from (
+        f"- {row['repository']} {row['call']}: {row['values_known'] or 'nothing yet; it may be a false alarm'}"
+        for row in now.values()
+        if row["values"] == "refuted"
+    )
     yield ""
 
 
