@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import layoutproof as lp
 from layoutproof.core.claim import At, Claim, Differ, Equal
-from layoutproof.core.errors import Undecided
+from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.index_map import IndexMap
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.term import Term
@@ -316,3 +316,60 @@ def test_no_holes_are_looked_for_where_a_map_leaves_its_range() -> None:
     leaves = map_of(lp.read_layout("(i < 4) -> (0, i) in [2, 2]"))
     assert answer(bits, covers(leaves)) == UNKNOWN
     assert answer(bits, covers(map_of(lp.read_layout("(i < 4) -> (0, i % 2) in [2, 2]")))) == {"place": (1, 0)}
+
+
+def values(number: BitSum | int, inputs: int) -> list[int]:
+    """What a number is for each input."""
+    if isinstance(number, int):
+        return [number] * (1 << inputs)
+    found = []
+    for bits_of in range(1 << inputs):
+        value = number.constant
+        for k, column in enumerate(number.columns):
+            value ^= column if bits_of >> k & 1 else 0
+        found.append(value)
+    return found
+
+
+def test_arithmetic_on_bits_is_that_of_numbers() -> None:
+    """Each operation on each pair of small numbers gives the numbers of each input, or says that it cannot."""
+    columns = ([1, 2], [3, 4], [4, 4], [1, 8], [8, 0], [1, 0])
+    numbers = [BitSum(of_bits, constant) for of_bits in columns for constant in (0, 1, 5)]
+    known = 0
+    for one in numbers:
+        of_one = values(one, 2)
+        for constant in range(12):
+            for found, of_numbers in (
+                (lambda one=one, c=constant: one * c, lambda a, c: a * c),
+                (lambda one=one, c=constant: one + c, lambda a, c: a + c),
+                (lambda one=one, c=constant: one - c, lambda a, c: a - c),
+                (lambda one=one, c=constant: c - one, lambda a, c: c - a),
+                (lambda one=one, c=constant: one // c, lambda a, c: a // c),
+                (lambda one=one, c=constant: one % c, lambda a, c: a % c),
+                (lambda one=one, c=constant: one ^ c, lambda a, c: a ^ c),
+            ):
+                try:
+                    said = found()
+                except Unsupported:
+                    continue
+                known += 1
+                assert values(said, 2) == [of_numbers(a, constant) for a in of_one]
+        for other in numbers:
+            for found, of_numbers in (
+                (lambda one=one, other=other: one + other, lambda a, b: a + b),
+                (lambda one=one, other=other: one - other, lambda a, b: a - b),
+                (lambda one=one, other=other: one ^ other, lambda a, b: a ^ b),
+            ):
+                try:
+                    said = found()
+                except Unsupported:
+                    continue
+                known += 1
+                assert values(said, 2) == [of_numbers(a, b) for a, b in zip(of_one, values(other, 2), strict=True)]
+    assert known > 1_000
+
+
+def test_a_hole_before_a_coordinate_that_is_one_number() -> None:
+    """Of (1, i) the first place that nothing reaches is (0, 0): the number stands before the bits of the next one."""
+    m = mapping([4], lambda on, i: (1, i), [2, 4])
+    assert bits.decide(covers(m)) == {"place": (0, 0)}

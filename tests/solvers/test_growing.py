@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from layoutproof.core.numbers import Numbers
 from layoutproof.core.result import Point
 from layoutproof.registry.read import map_of, read_layout
 from layoutproof.solvers import isl
+from layoutproof.solvers.growing import Rising, RisingNumbers
 
 pytestmark = pytest.mark.slow
 
@@ -172,3 +174,14 @@ def test_smaller_violations_nearby_are_still_sought() -> None:
     found = lp.ask("in_bounds", "(i < N) -> (i // a, i % a) in [5, 5]")
     assert found.verdict is lp.Verdict.REFUTED
     assert "not shown to be the smallest" not in found.reason
+
+
+def test_what_may_be_below_0_does_not_rise() -> None:
+    """A sum, a product or a choice of a size and -1 may fall where the size grows: that is refused, on either side."""
+    on, size = RisingNumbers({}), Rising(False)
+    for operation in (lambda a, b: a + b, lambda a, b: a * b, on.minimum, on.maximum, partial(on.select, 1)):
+        assert isinstance(operation(size, 3), Rising)
+        assert isinstance(operation(3, size), Rising)
+        for left, right in ((size, -1), (-1, size)):
+            with pytest.raises(Unsupported, match="below 0"):
+                operation(left, right)
