@@ -687,7 +687,8 @@ class FlightWalk:
         ends = None if type(left) is int else on.interval(left)
         if type(left) is not int and (ends is None or ends[0] < 0):
             # bytes that are there whatever the numbers are need not be known
-            self._unknown(wait.semaphore, wait.spot, texts.ENOUGH_BYTES(slot_text(*key), size, total))
+            why = texts.ENOUGH_BYTES(slot_text(*key), size, total, self._word(left))
+            self._unknown(wait.semaphore, wait.spot, why)
         word = "arrivals" if reference.arrivals else "bytes"
         if reference.arrivals and isinstance(left, int) and left >= reference.arrivals:
             what = texts.PHASE_OF_TWO_ENDED(slot_text(*key))

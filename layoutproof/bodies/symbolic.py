@@ -94,6 +94,9 @@ def _condition_in(name: object) -> OpenCondition | None:
     return next((found for part in parts if (found := _condition_in(part)) is not None), None)
 
 
+INFIX = ("+", "-", "*", "//", "%", "<=", "and", "or")
+"""Operations that people write between what they take."""
+
 Number = int | LinearSum
 Condition = bool | OpenCondition
 
@@ -106,16 +109,23 @@ def shown(name: object) -> str:
     'select(not (3 < g0), t[0], 8)'
     >>> str(LinearSum(1, ((("name", "g0"), 2),)))
     '2 * g0 + 1'
+    >>> shown(("//", ("int32", ("read", "load1", 0, ((named("name", "g0"),), ()))), 2))
+    '(load1[0] // 2)'
     """
     match name:
-        case ("name", said):
+        # what tells a number from the same one elsewhere is not its name
+        case ("name", said, *_):
             return str(said)
         case ("<", left, right):
             return f"{shown(left)} < {shown(right)}"
         case ("==", number):
             return f"{shown(number)} == 0"
         case ("read", table, *at):
-            return f"{table}[{', '.join(map(str, at))}]"
+            return f"{table}[{', '.join(str(k) for k in at if isinstance(k, int | LinearSum))}]"
+        case (op, left, right) if op in INFIX:
+            return f"({shown(left)} {op} {shown(right)})"
+        case ("int32", number):
+            return shown(number)
         case (op, *parts):
             return f"{op}({', '.join(map(shown, parts))})"
     return str(name)
