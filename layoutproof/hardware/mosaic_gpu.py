@@ -91,8 +91,25 @@ def kernel_target(name: str, compiler: str | None = None) -> MosaicGpuKernels:
 
 
 def page(name: str) -> str:
-    """Its page, as `explain` shows it."""
-    return page_of("Mosaic GPU")
+    """The page of one GPU, or of all for "mosaic_gpu", as `explain` shows it.
+
+    >>> page("h100").splitlines()[-1]
+    'H100, H200: products of warpgroups (wgmma), no tensor memory.'
+    """
+    hopper = f"{', '.join(HOPPER).upper()}: products of warpgroups (wgmma), no tensor memory."
+    memory = f"tensor memory of {TENSOR_COLUMNS} columns and its products (tcgen05)"
+    blackwell = f"{', '.join(BLACKWELL).upper()}: {memory}, no wgmma."
+    chip = name.lower()
+    lines = [hopper] * (chip not in BLACKWELL) + [blackwell] * (chip not in HOPPER)
+    return "\n".join(
+        [
+            page_of("Mosaic GPU"),
+            f"A block has {SHARED // 1024} KiB of shared memory, {REGISTERS} registers and at most {THREADS} threads;",
+            f"a cluster has at most {CLUSTER} blocks.",
+            f"A thread has at most {OF_THREAD} registers; setmaxnreg takes {LEAST_REGISTERS} to {MOST_REGISTERS}.",
+            *lines,
+        ]
+    )
 
 
 def shared_bytes(parts: Iterable[Scratch]) -> int:

@@ -407,6 +407,19 @@ def test_explain_has_a_page_for_every_property_and_language(run: Any) -> None:
     assert set(json.loads(run("explain", "--json")[1])["pages"]["properties"]) == set(properties())
 
 
+def test_explain_knows_other_names_of_targets(run: Any) -> None:
+    """A GPU by its name has the lines that are about it; of a nickname the target is named that it may mean."""
+    code, page, err = run("explain", "h100")
+    assert (code, err) == (0, "")
+    assert "wgmma" in page
+    assert "tcgen05" not in page
+    assert "tcgen05" in run("explain", "B200")[1]
+    assert run("explain", "v5litepod")[1].splitlines()[2] == run("explain", "v5e")[1].splitlines()[2]
+    code, _, err = run("explain", "ironwood")
+    assert code == 2
+    assert "did you mean '7x'?" in err
+
+
 def test_explain_shows_every_page_of_a_name(run: Any) -> None:
     """`peak_memory` is a claim about programs and a class of the gate: whoever meets either one finds it."""
     pages = json.loads(run("explain", "--json")[1])["pages"]

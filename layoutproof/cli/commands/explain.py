@@ -8,14 +8,16 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+from contextlib import suppress
 from typing import Annotated, TypedDict
 
 import click
 
 from layoutproof.cli.arguments import json_flag, print_json, say
 from layoutproof.core.document import Doc, Document, envelope
-from layoutproof.core.errors import unknown_name
+from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.files import MIB, read
+from layoutproof.hardware.tpu_chips import OTHER_NAMES
 
 
 def _complete_page(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -64,7 +66,9 @@ def command(name: str | None, as_json: bool) -> int:
         return 0
     named = {kind: found[name] for kind, found in pages.items() if name in found}
     if not named:
-        raise unknown_name("page", name, [n for found in pages.values() for n in found])
+        named = _by_other_name(name)
+    if not named:
+        raise unknown_name("page", name, [n for found in pages.values() for n in found], OTHER_NAMES)
     (kind, page), *others = named.items()
     if as_json:
         also: list[PageEntry] = [{"kind": other, "page": text} for other, text in others]
@@ -72,6 +76,15 @@ def command(name: str | None, as_json: bool) -> int:
         return print_json(found)
     say("\n\n".join([f"{name}\n\n{page}", *(f"{name}, among {other}\n\n{text}" for other, text in others)]))
     return 0
+
+
+def _by_other_name(name: str) -> dict[str, str]:
+    """The page of a target that a name is another one of (h100, ironwood), by its kind; {} for other names."""
+    from layoutproof.pallas.judge import target_page
+
+    with suppress(LayoutError):
+        return {"targets": target_page(name)}
+    return {}
 
 
 _VERDICTS = {
