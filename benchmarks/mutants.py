@@ -75,6 +75,10 @@ PARTS = {
 
 POOL = (
     *(f"tests/{folder}" for folder in ("solvers", "properties", "layouts", "bodies", "core", "kernel", "pallas/rules")),
+    *(
+        f"tests/pallas/test_{name}.py"
+        for name in ("mosaic_gpu", "tma_box", "wgmma_tiles", "tcgen05_tiles", "warpgroup_registers", "threads_apart")
+    ),
     *(f"tests/questions/test_{name}.py" for name in ("ask", "decide", "evaluate", "inverse", "kernels", "pad_reshape")),
     *(f"layoutproof/{folder}" for folder in ("solvers", "properties", "layouts", "bodies", "core")),
 )

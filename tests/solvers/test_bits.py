@@ -366,7 +366,8 @@ def test_arithmetic_on_bits_is_that_of_numbers() -> None:
                     continue
                 known += 1
                 assert values(said, 2) == [of_numbers(a, b) for a, b in zip(of_one, values(other, 2), strict=True)]
-    assert known > 1_000
+    # fewer would be answers lost
+    assert known == 1577
 
 
 def test_a_hole_before_a_coordinate_that_is_one_number() -> None:

@@ -102,6 +102,7 @@ def test_ends_at_infinity() -> None:
     """An int that no float holds beside one: a sum has the end at infinity, 0 times it is 0."""
     large, open_ = 1 << 2000, Interval(0, math.inf)
     assert repr(open_ + large) == f"Interval({large}, inf)"
+    assert repr(Interval(large, large) + open_) == f"Interval({large}, inf)"
     assert repr(open_ - large) == f"Interval({-large}, inf)"
     assert repr(large - open_) == f"Interval(-inf, {large})"
     assert repr(open_ * 0) == "Interval(0, 0)"
