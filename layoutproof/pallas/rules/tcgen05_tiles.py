@@ -35,7 +35,7 @@ from layoutproof.pallas.rules.wgmma_tiles import of_operands, signed, turned
 
 TARGET = False
 BODY = True
-SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle"
+SETTLED_BY = "read operands by slices in tiles of 8 rows of one swizzle, and sum into a slice of columns"
 
 LIES = Template("pallas.tcgen05_tiles_lies", "how {memory} lies in tensor memory is not known")
 TWO_TYPES = Template(
