@@ -46,6 +46,7 @@ def _wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
     source, _, semaphore, _, _ = _parts(on, equation, operands)
     # only the size of a wait's view counts, and nothing is read to know it
     del on.effects[before:]
+    on.writes_to_here = min(on.writes_to_here, before)
     on.effects.append(Wait(source, semaphore, on.spot()))
     return []
 

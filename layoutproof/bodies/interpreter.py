@@ -188,6 +188,8 @@ class Interpreter:
         self.whole = whole
         self.steady = steady
         self.effects: list[Effect] = []
+        self.writes: dict[BodyReference, list[tuple[Effect, View]]] = {}
+        self.writes_to_here = 0
         self.references: list[BodyReference] = []
         self.unknowns: dict[str, Unknown] = {}
         self.definitions: dict[str, Term] = {}

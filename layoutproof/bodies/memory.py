@@ -260,6 +260,16 @@ def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: D
     return found
 
 
+def _writes(on: Pass, reference: BodyReference) -> Sequence[tuple[Effect, View]]:
+    """The effects so far that change a reference, with what they change, in order; each effect is looked at once."""
+    for effect in on.effects[on.writes_to_here :]:
+        to = writes_to(effect)
+        if to is not None:
+            on.writes.setdefault(to.reference, []).append((effect, to))
+    on.writes_to_here = len(on.effects)
+    return on.writes.get(reference, ())
+
+
 def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     """The known contents of a view of memory: a part of a table, or the numbers; None where they are not known.
 
@@ -268,8 +278,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     """
     if not _may_be_known(on, view.reference):
         return None
-    own = ((e, to) for e in reversed(on.effects) if (to := writes_to(e)) and to.reference is view.reference)
-    last = next((e for e, to in own if not _apart(to, view)), None)
+    last = next((e for e, to in reversed(_writes(on, view.reference)) if not _apart(to, view)), None)
     target = None if last is None else writes_to(last)
     if last is None or target is None or _in_part(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
         return None

@@ -56,6 +56,8 @@ class Pass(Protocol):
     beyond: set[str]
     forwarded: list[tuple[BodyReference, Loop, int]]
     effects: list[Effect]
+    writes: dict[BodyReference, list[tuple[Effect, View]]]
+    writes_to_here: int
     references: list[BodyReference]
     unknowns: dict[str, Unknown]
     definitions: dict[str, Term]
