@@ -566,9 +566,13 @@ def kernel_target(name: str, compiler: str | None = None) -> KernelTarget:
         return found
     if why := described(name):
         raise LayoutError(why)
-    others = {other: ours for module in _own_targets() for other, ours in module.OTHER_NAMES.items()}
     added = [added for module in _others_targets() for added in module.KERNEL_TARGETS]
-    raise unknown_name("target", name, (*kernel_targets(), *added), others)
+    raise unknown_name("target", name, (*kernel_targets(), *added), other_names())
+
+
+def other_names() -> dict[str, str]:
+    """Names in use of targets other than their own, with the target that each is, or that it most likely means."""
+    return {other: ours for module in _own_targets() for other, ours in module.OTHER_NAMES.items()}
 
 
 def _target_in(modules: Sequence[Any], name: str, compiler: str | None) -> KernelTarget | None:

@@ -17,7 +17,6 @@ from layoutproof.cli.arguments import json_flag, print_json, say
 from layoutproof.core.document import Doc, Document, envelope
 from layoutproof.core.errors import LayoutError, unknown_name
 from layoutproof.core.files import MIB, read
-from layoutproof.hardware.tpu_chips import OTHER_NAMES
 
 
 def _complete_page(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -68,7 +67,9 @@ def command(name: str | None, as_json: bool) -> int:
     if not named:
         named = _by_other_name(name)
     if not named:
-        raise unknown_name("page", name, [n for found in pages.values() for n in found], OTHER_NAMES)
+        from layoutproof.pallas.judge import other_names
+
+        raise unknown_name("page", name, [n for found in pages.values() for n in found], other_names())
     (kind, page), *others = named.items()
     if as_json:
         also: list[PageEntry] = [{"kind": other, "page": text} for other, text in others]
