@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from asking import EVERY, apart, last_pass, lines_of, named
+from asking import EVERY, apart, last_pass, lines_of, named, without_paths
 from calls import CALLS, Call
 from drawn_calls import DRAWN, UNCALLED
 from modules import imported, older_names
@@ -101,7 +101,7 @@ def table(rows: list[tuple[Call, dict[str, Any]]]) -> Iterator[str]:
     yield "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     for call, found in rows:
         if "failed" in found:
-            yield f"| {call.repository} | {call.name} | not traced: {found['failed']} ||||||||||||"
+            yield f"| {call.repository} | {call.name} | not traced: {without_paths(found['failed'])} ||||||||||||"
             continue
         first, last = found["before"], last_pass(found)
         advised = len(first["assume"]) + len(first["where"])

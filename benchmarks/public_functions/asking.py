@@ -47,6 +47,15 @@ def apart(command: Sequence[str], seconds: int = SECONDS) -> dict[str, Any]:
     return found
 
 
+def without_paths(said: str) -> str:
+    """What went wrong, without the folder of the checkouts.
+
+    >>> without_paths("AttributeError: no TensorCoreMesh (/home/me/tokamax/gmm.py:12)")
+    'AttributeError: no TensorCoreMesh'
+    """
+    return said.partition(" (/")[0].strip()
+
+
 def last_pass(found: Mapping[str, Any]) -> Any:
     """What is said at last: after the advice, where anything is advised."""
     return found["after"] or found["before"]

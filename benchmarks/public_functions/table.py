@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from asking import EVERY, apart, last_pass, lines_of, named
+from asking import EVERY, apart, last_pass, lines_of, named, without_paths
 from modules import imported, older_names
 from same import KNOWN
 
@@ -104,7 +104,7 @@ def table(rows: Path) -> dict[str, dict[str, Any]]:
             "values": None if values is None else values["verdict"],
             "values_known": KNOWN.get((call.repository, call.name), "") if values is not None else "",
             "compiled": None if of_compiler is None else _compiled(of_compiler),
-            "failed": _without_paths((places or {}).get("failed") or (of_compiler or {}).get("failed") or ""),
+            "failed": without_paths((places or {}).get("failed") or (of_compiler or {}).get("failed") or ""),
         }
     return found
 
@@ -113,16 +113,7 @@ def _compiled(said: Mapping[str, Any]) -> dict[str, Any] | None:
     """The compiler's answer for each target; None where the call could not be made."""
     if "targets" not in said:
         return None
-    return {target: {**one, "why": _without_paths(one["why"])} for target, one in said["targets"].items()}
-
-
-def _without_paths(said: str) -> str:
-    """What went wrong, without the folder of the checkouts.
-
-    >>> _without_paths("AttributeError: no TensorCoreMesh (/home/me/tokamax/gmm.py:12)")
-    'AttributeError: no TensorCoreMesh'
-    """
-    return said.partition(" (/")[0].strip()
+    return {target: {**one, "why": without_paths(one["why"])} for target, one in said["targets"].items()}
 
 
 def _places(said: Mapping[str, Any]) -> dict[str, Any] | None:

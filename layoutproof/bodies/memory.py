@@ -278,8 +278,8 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
     """
     if not _may_be_known(on, view.reference):
         return None
-    last = next((e for e, to in reversed(_writes(on, view.reference)) if not _apart(to, view)), None)
-    target = None if last is None else writes_to(last)
+    stores = reversed(_writes(on, view.reference))
+    last, target = next(((e, to) for e, to in stores if not _apart(to, view)), (None, None))
     if last is None or target is None or _in_part(last) or ELEMENT_BITS.get(target.dtype) != ELEMENT_BITS[view.dtype]:
         return None
     around = last.spot.loops

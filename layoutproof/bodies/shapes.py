@@ -155,6 +155,16 @@ def _pieces(
     return Value(dims, dtype, number, None if all(p.defined for p in parts) else undefined, span=hull(parts))
 
 
+def _undefined_of_two(inside: Term, one: Callable[[], Term], other: Callable[[], Term]) -> Term:
+    """The condition that an element is undefined that is of one array inside, and else of another one.
+
+    one, other: the condition for the element of each, which is asked of its own elements only.
+    """
+    held = FALSE if inside is FALSE else one()
+    rest = FALSE if inside is TRUE else other()
+    return any_of([all_of([inside, held]), all_of([negation(inside), rest])])
+
+
 def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
     operand, filler = operands
     config = [tuple(int(n) for n in entry) for entry in equation.params["padding_config"]]
@@ -175,9 +185,7 @@ def _pad(on: Pass, equation: Equation, operands: list[Value]) -> list[Value]:
         return Term("select", within(index), operand.number(back(index)), filler.number())
 
     def undefined(index: Index) -> Term:
-        inside = within(index)
-        held = FALSE if inside is FALSE else operand.undefined(back(index))
-        return any_of([all_of([inside, held]), all_of([negation(inside), filler.undefined()])])
+        return _undefined_of_two(within(index), lambda: operand.undefined(back(index)), filler.undefined)
 
     defined = operand.defined and filler.defined
     span = hull(operands)
@@ -276,10 +284,8 @@ def _dynamic_update_slice(on: Pass, equation: Equation, operands: list[Value]) -
         return Term("select", within(index), update.number(inner(index)), operand.number(index))
 
     def undefined(index: Index) -> Term:
-        inside = within(index)
-        new = FALSE if inside is FALSE else update.undefined(inner(index))
-        old = FALSE if inside is TRUE else operand.undefined(index)
-        return any_of([all_of([inside, new]), all_of([negation(inside), old])])
+        new, old = lambda: update.undefined(inner(index)), lambda: operand.undefined(index)
+        return _undefined_of_two(within(index), new, old)
 
     defined = operand.defined and update.defined
     span = hull([operand, update])

@@ -22,12 +22,12 @@ in shared memory: one of each such class is run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered
@@ -829,6 +829,9 @@ class _ThreadTrace(Run):
         return self._programs[self._program] if program is None else program, 0, name, at
 
 
+_Run = TypeVar("_Run", bound=Run)
+
+
 class _Stores(Run):
     """One thread: the boxes of an output that it surely stores to, or copies into."""
 
@@ -855,20 +858,27 @@ def all_stored(kernel: Kernel, reference: BodyReference) -> bool:
 
     Raises Unsupported where it is not known what they do, or where they are too many.
     """
-    if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
-        raise Unsupported(problems.MOST_PROGRAMS(MOST_STORING))
-    parts = nested(kernel.body.effects)
     boxes: list[Box] = []
-    for place in product(*(range(int(extent)) for extent in kernel.grid)):
-        stores = _Stores(kernel, reference.name)
-        names: dict[str, Number] = dict(zip(kernel.grid_names, place, strict=True))
-        # of work that a GPU gives out each is done once, whoever does it: what is stored does not depend on that
-        names |= {kernel.body.units: 1} if kernel.body.units else {}
-        forward(parts, stores, Here(names, place), None)
+    for stores in _of_each_thread(kernel, lambda: _Stores(kernel, reference.name)):
         boxes += stores.boxes
         if len(boxes) > MOST_EVENTS:
             raise Unsupported(problems.STORES(MOST_EVENTS, reference.name))
-    return covered(tuple((0, extent) for extent in reference.dims), boxes)
+    return covered(_all_of(reference), boxes)
+
+
+def _of_each_thread(kernel: Kernel, begin: Callable[[], _Run]) -> Iterator[_Run]:
+    """A run of each thread of a GPU's kernel, one by one. Raises Unsupported where they are too many.
+
+    Of work that a GPU gives out each is done once, whoever does it.
+    """
+    if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
+        raise Unsupported(problems.MOST_PROGRAMS(MOST_STORING))
+    parts = nested(kernel.body.effects)
+    units: dict[str, Number] = {kernel.body.units: 1} if kernel.body.units else {}
+    for place in product(*(range(int(extent)) for extent in kernel.grid)):
+        run = begin()
+        forward(parts, run, Here({**dict(zip(kernel.grid_names, place, strict=True)), **units}, place), None)
+        yield run
 
 
 class _TouchedBoxes(Run):
@@ -889,7 +899,7 @@ class _TouchedBoxes(Run):
             for touch in own:
                 # of work that is given out what is written depends on no turn (`control.check_units`)
                 known = touch.writes or not self.body.units
-                box = self._hull(on, touch.view) if known else _all_of(touch.view)
+                box = self._hull(on, touch.view) if known else _all_of(touch.view.reference)
                 self.boxes[touch.view.reference.name].add((box, touch.writes))
         spend(1 + on.steps // 4)
         on.steps = 0
@@ -898,29 +908,23 @@ class _TouchedBoxes(Run):
         """A box of all elements that a view shows, as far as there are any; all where it is not known which."""
         dims, region = view.reference.dims, region_of(self.kernel, on, view)
         if not region.exact or any(type(n) is not int for run in region.runs for n in run[:2]):
-            return _all_of(view)
+            return _all_of(view.reference)
         ends = [(int(a), int(a) + (int(n) - 1) * stride + 1) for a, n, stride in region.runs]  # type: ignore[arg-type]
         return tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(ends, dims, strict=True))
 
 
-def _all_of(view: View) -> Box:
-    return tuple((0, extent) for extent in view.reference.dims)
+def _all_of(reference: BodyReference) -> Box:
+    return tuple((0, extent) for extent in reference.dims)
 
 
 def kept_apart(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
     """Of some arrays those of which no two threads of a GPU touch one element, one of them writing, run one by one.
 
-    Raises Unsupported where it is not known what they do, or where they are too many. Of work that a GPU gives out each
-    is done once, and no two of it may meet, whoever does it.
+    Raises Unsupported where it is not known what they do, or where they are too many. No two of what a GPU gives out
+    may meet.
     """
-    if any(type(extent) is not int for extent in kernel.grid) or prod(map(int, kernel.grid)) > MOST_STORING:
-        raise Unsupported(problems.MOST_PROGRAMS(MOST_STORING))
-    units: dict[str, Number] = {kernel.body.units: 1} if kernel.body.units else {}
-    parts = nested(kernel.body.effects)
     touched: dict[str, list[tuple[Box, bool, int]]] = {name: [] for name in names}
-    for number, place in enumerate(product(*(range(int(extent)) for extent in kernel.grid))):
-        run = _TouchedBoxes(kernel, names)
-        forward(parts, run, Here({**dict(zip(kernel.grid_names, place, strict=True)), **units}, place), None)
+    for number, run in enumerate(_of_each_thread(kernel, lambda: _TouchedBoxes(kernel, names))):
         for name, boxes in run.boxes.items():
             touched[name] += [(box, writes, number) for box, writes in boxes]
         if sum(map(len, touched.values())) > MOST_EVENTS:

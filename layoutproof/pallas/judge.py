@@ -592,7 +592,7 @@ def _target_in(modules: Sequence[Any], name: str, compiler: str | None) -> Kerne
 
 def target_page(name: str) -> str:
     """The page of a target, as `explain` shows it; of another name that it has, too. LayoutError for others."""
-    ours = kernel_target(name).name
+    ours = name if name in kernel_targets() else kernel_target(name).name
     module = next((module for module in _own_targets() if ours in module.KERNEL_TARGETS), None)
     if module is None:
         raise unknown_name("target", name, kernel_targets())

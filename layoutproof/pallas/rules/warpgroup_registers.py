@@ -29,7 +29,7 @@ from math import prod
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Body, BodyReference, GpuInstruction, Loop, views_of
 from layoutproof.bodies.mosaic_gpu import REGISTERS as SET
-from layoutproof.bodies.terms import Evaluation, parts_of
+from layoutproof.bodies.terms import Evaluation, inlined, names_in, parts_of
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.core.numbers import INTS
@@ -268,16 +268,9 @@ class _Request:
 
 def _names(body: Body, term: Term) -> set[str]:
     """The names that a term rests on, through definitions; UNKNOWN for what it reads."""
-    found: set[str] = set()
-    todo = [term]
-    while todo:
-        for part in parts_of(todo.pop()):
-            if part.op in ("read", "leaf", "maybe"):
-                found.add(UNKNOWN)
-            elif part.op == "name" and part.args[0] not in found:
-                found.add(part.args[0])
-                todo += [body.definitions[part.args[0]]] if part.args[0] in body.definitions else []
-    return found - set(body.definitions)
+    whole = inlined(body.definitions, term)
+    reads = any(part.op in ("read", "leaf", "maybe") for part in parts_of(whole))
+    return {*names_in(whole), *([UNKNOWN] if reads else [])}
 
 
 @dataclass
