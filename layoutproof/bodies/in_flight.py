@@ -14,7 +14,7 @@ A program with symbolic ids stands for all programs if no copy crosses its bound
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
@@ -154,6 +154,8 @@ class FlightWalk:
         self._copied = {array_of(self.kernel, name) for name in arrays}
         self._within: dict[Name, Interval] = {}
         self._irregular: dict[str, int] = {}
+        # whether one problem ends what is tried: it is given up, or stands for no other program
+        self._ends_at_one = False
         self._tables = {table.name: table for table in every_table(self.kernel)}
         # one program stands for all, so the memory that earlier programs left is unknown
         self._kept: frozenset[str] = frozenset()
@@ -178,7 +180,8 @@ class FlightWalk:
                     names[name] = 0
                 self._within[("name", name)] = (0, extent - 1)
         try:
-            ways = self._program(names, [Way()])
+            with self._ending_at_one():
+                ways = self._program(names, [Way()])
         except (_Stop, Undecided, ArithmeticError):
             return False
         finally:
@@ -296,8 +299,12 @@ class FlightWalk:
         by_turns = loop.name in self.body.goes_on if loop.count is None else count is not None
         if by_turns and (count is None or count <= MOST_ITERATIONS):
             problems = len(self.problems)
-            walked = self._turn_by_turn(nest, count, here, ways)
+            # without a count, the walk may turn out to be none, and its problems with it
+            with self._ending_at_one(self._ends_at_one and count is not None):
+                walked = self._turn_by_turn(nest, count, here, ways)
             if walked is not None:
+                if self._ends_at_one and len(self.problems) > problems:
+                    raise _Stop
                 return walked
             del self.problems[problems:]
         problems, unwritten = len(self.problems), set(self.unwritten)
@@ -349,7 +356,8 @@ class FlightWalk:
         for period in PERIODS:
             problems, unwritten = len(self.problems), set(self.unwritten)
             try:
-                found = self._of_period(nest, period, here, ways)
+                with self._ending_at_one():
+                    found = self._of_period(nest, period, here, ways)
             except _Stop:
                 found = None
             if found is not None and len(self.problems) == problems:
@@ -627,7 +635,9 @@ class FlightWalk:
         name = view.reference.name
         if name in self._scratch and number not in self.unwritten:
             box = self._box(on, view)
-            if box is None or not covered(box, [other for of, other in way.written if of == name]):
+            if box is None or not (
+                (name, box) in way.written or covered(box, [other for of, other in way.written if of == name])
+            ):
                 self.unwritten.add(number)
 
     def _box(self, on: Symbolic, view: View) -> Box | None:
@@ -727,22 +737,17 @@ class FlightWalk:
     def _touched(self, on: Symbolic, effect: Access | StartedCopy, way: Way, at: Moment, sure: bool) -> None:
         """Nothing that an effect touches is in flight."""
         # the first problem is told that is not sure: of further ones only those that are sure count
-        counts = not self.problems or (sure and not way.assumed)
+        if self.problems and (way.assumed or not sure):
+            return
+        adds = isinstance(effect, StartedCopy) and effect.adds
         for touch in touches(effect):
             name = array_of(self.kernel, touch.view.reference.name)
             mine: ViewedRegion | None = None
             for key, slot in way.slots:
                 for flight in slot.flights:
-                    # additions of two copies to one element commute
-                    together = flight.adds and isinstance(effect, StartedCopy) and effect.adds
-                    sides = [] if together else [(flight.target, "into")]
-                    sides += [(flight.source, "out of")] if touch.writes else []
-                    sides += [(one, "to places out of") for one in flight.lists] if touch.writes else []
-                    for region, direction in sides:
-                        if region.name == name:
-                            mine = mine or self._region(on, touch.view)
-                            if counts:
-                                self._met(on, touch, mine, way, at, sure, key, slot, flight, region, direction)
+                    for region, direction in flight.moves(name, touch.writes, adds):
+                        mine = mine or self._region(on, touch.view)
+                        self._met(on, touch, mine, way, at, sure, key, slot, flight, region, direction)
 
     def _met(
         self,
@@ -836,9 +841,23 @@ class FlightWalk:
         raise _Stop
 
     def _open(self, name: str, spot: Spot, what: str) -> None:
-        """Something that is not known; the walk goes on."""
+        """Something that is not known; the walk goes on, but for one that one problem ends."""
         if all(problem.what != what for problem in self.problems):
-            self.problems.append(FlightProblem(what, "", False, name, spot))
+            self._add(FlightProblem(what, "", False, name, spot))
+
+    def _add(self, problem: FlightProblem) -> None:
+        self.problems.append(problem)
+        if problem.sure or self._ends_at_one:
+            raise _Stop
+
+    @contextmanager
+    def _ending_at_one(self, ends: bool = True) -> Iterator[None]:
+        """Within it, one problem ends the walk."""
+        before, self._ends_at_one = self._ends_at_one, ends
+        try:
+            yield
+        finally:
+            self._ends_at_one = before
 
     def _found(self, way: Way, problem: FlightProblem) -> None:
         if way.assumed and problem.sure:
@@ -848,9 +867,7 @@ class FlightWalk:
             given = given if word in given else f"depending on {word}"
             given = given if name != FORGOTTEN else "depending on what tables hold"
             problem = replace(problem, sure=False, what=texts.PERHAPS(given, problem.what))
-        self.problems.append(problem)
-        if problem.sure:
-            raise _Stop
+        self._add(problem)
 
 
 def _forgetting(way: Way, place: Name | None = None) -> Way:

@@ -391,15 +391,9 @@ class Interpreter:
 
     def run(self, inner: Program, arguments: Sequence[BodyValue]) -> list[Any]:
         """The results of a program for some values and views; its effects are noted."""
-        known: list[BodyValue]
-        if len(arguments) == len(inner.invars):
-            known = [self.constant_value(value) for value in inner.consts]
-            given = list(arguments)
-        else:
-            # run_scoped: the outer references are the constants
-            known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
-        values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
-        values.update(zip(inner.invars, given, strict=True))
+        consts = zip(inner.constvars, inner.consts, strict=False)
+        values: dict[Any, Any] = {variable: self.constant_value(value) for variable, value in consts}
+        values.update(zip(inner.given, arguments, strict=True))
         for equation in inner.eqns:
             self._seen += 1
             spend(PER_EQUATION)

@@ -116,8 +116,7 @@ def references_of(program: Program, kernel: Kernel) -> tuple[BodyReference, ...]
     """The arguments of the body: its tables, its operands, its scratch, in this order."""
     tables = len(kernel.tables)
     references = []
-    # the references of `core_map` are its constants
-    for position, variable in enumerate(program.invars or program.constvars):
+    for position, variable in enumerate(program.given):
         aval = variable.aval
         memory = aval.memory
         k = position - tables

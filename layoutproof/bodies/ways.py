@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from layoutproof.bodies.cells import Box, Cells
@@ -30,6 +31,20 @@ class Flight(HashedOnce):
     adds: bool = False
 
     __hash__ = HashedOnce.__hash__
+
+    def moves(self, name: str, writes: bool, adds: bool) -> Iterator[tuple[ViewedRegion, str]]:
+        """The regions of an array that it moves and that an access may not touch, each with what it does there.
+
+        name: of the array.  writes, adds: what the access does. Additions of two copies to one element commute.
+        """
+        if self.target.name == name and not (self.adds and adds):
+            yield self.target, "into"
+        if writes:
+            if self.source.name == name:
+                yield self.source, "out of"
+            for one in self.lists:
+                if one.name == name:
+                    yield one, "to places out of"
 
 
 @dataclass(frozen=True, slots=True)

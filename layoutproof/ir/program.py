@@ -181,6 +181,11 @@ class Program:
         return tuple(atom.aval for atom in self.outvars)
 
     @cached_property
+    def given(self) -> tuple[Variable, ...]:
+        """What a caller gives a value: constants that have none here (references around the body), then inputs."""
+        return (*self.constvars[len(self.consts) :], *self.invars)
+
+    @cached_property
     def used(self) -> frozenset[Variable]:
         """The variables that an equation or a result looks at."""
         uses = (*(atom for equation in self.eqns for atom in equation.invars), *self.outvars)

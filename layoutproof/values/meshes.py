@@ -88,8 +88,7 @@ def _warps(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
 def _run(on: Walking, body: Program, axes: tuple[tuple[str, int], ...], given: list[HeldMemory | Semaphore]) -> None:
     """Runs the program of each core. given: the memory that all of them see."""
     extents = tuple(n for _, n in axes)
-    variables = body.invars or body.constvars
-    scratch = [v.aval for v in variables[len(given) :]]
+    scratch = [v.aval for v in body.given[len(given) :]]
     shared: dict[int, list[Any]] = {}
     within = prod(extents[1:])
     rows = []

@@ -661,6 +661,20 @@ def _new(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped
     return [HeldMemory(operands[0], equation.invars[0].aval.dtype)]
 
 
+def _empty(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`lax.empty`: an array that nobody has filled."""
+    aval = equation.outvars[0].aval
+    if getattr(aval.dtype, "kind", "f") in "iub":
+        # which of its elements are stored later is known of memory alone
+        raise on.refuse("an array of integers that nobody fills (lax.empty)")
+    return [on.numbers.undefined(tuple(map(int, aval.shape)))]
+
+
+def _frozen(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """What a reference holds at its end: nothing looks at it again."""
+    return [load(on, view_of(on, operands[0]))]
+
+
 PRIMITIVES: dict[str, Rule] = {
     "get": _get,
     "swap": _swap,
@@ -672,7 +686,10 @@ PRIMITIVES: dict[str, Rule] = {
     "dma_wait": _wait,
     "run_scoped": _run_scoped,
     "empty_ref": _fresh,
+    "new_ref": _new,
     "ref": _new,
+    "freeze": _frozen,
+    "empty": _empty,
     "semaphore_signal": _signal,
     "semaphore_wait": _signal,
     "get_barrier_semaphore": _barrier,

@@ -245,14 +245,8 @@ class Walk:
             if self.steps > MOST_STEPS or self.prepared.exhausted:
                 self.prepared.exhausted = True
                 raise self.refuse(f"more than {MOST_STEPS:,} steps")
-        known: Sequence[Shaped]
-        if len(arguments) == len(inner.invars):
-            known, given = consts, list(arguments)
-        else:
-            # run_scoped: the outer references are the constants
-            known, given = list(arguments[: len(inner.constvars)]), list(arguments[len(inner.constvars) :])
-        values: dict[Any, Any] = dict(zip(inner.constvars, known, strict=True))
-        values.update(zip(inner.invars, given, strict=True))
+        values: dict[Any, Any] = dict(zip(inner.constvars, consts, strict=False))
+        values.update(zip(inner.given, arguments, strict=True))
         around, outer, self.program = self.equation, self.program, inner
         self.walked.add(inner)
         self.around.append(around)

@@ -223,7 +223,7 @@ def run_clusters(
     cluster, threads = together
     inside = [*cluster, *([threads] if threads else [])]
     names, extents = [name for name, _ in axes], tuple(n for _, n in axes)
-    if names[len(names) - len(inside) :] != inside or len(body.invars or body.constvars) != len(given):
+    if names[len(names) - len(inside) :] != inside or len(body.given) != len(given):
         raise on.refuse("a kernel of a GPU in a form that is not read")
     if prod(extents) > MOST_PROGRAMS:
         raise on.refuse(f"a kernel of {prod(extents):,} threads, more than {MOST_PROGRAMS:,}")

@@ -75,6 +75,42 @@ def test_references_of_a_core_map_are_filled_when_it_begins() -> None:
     assert all("not applicable" in f.reason for f in found if f.question == "outputs_stored")
 
 
+def scratched(apart: int, extra: int) -> Callable[..., Any]:
+    """Two cores that copy 16 rows of an array around them through scratch; apart: how far apart these are.
+
+    extra: how many buffers there are that nothing uses.
+    """
+
+    def halves(x: Any) -> Any:
+        source, target = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+        more = [pltpu.VMEM((8, 128), jnp.float32)] * extra
+        scratch = [pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA, *more]
+
+        @pl.core_map(pltpu.create_tensorcore_mesh("core", num_cores=2), scratch_shapes=scratch)
+        def _(buffer: Any, arrived: Any, *unused: Any) -> None:
+            rows = pl.ds(jax.lax.axis_index("core") * apart, 16)
+            pltpu.async_copy(source.at[rows], buffer, arrived).wait()
+            pltpu.async_copy(buffer, target.at[rows], arrived).wait()
+
+        return target[...]
+
+    return halves
+
+
+@pytest.mark.parametrize("extra", [0, 1, 2])
+def test_a_core_map_has_scratch_beside_the_references_around_it(extra: int) -> None:
+    """However many of the one there are of the other."""
+
+    def verdicts(apart: int) -> dict[str, Verdict]:
+        found = lp.kernels(scratched(apart, extra), X).findings
+        names = ("body_in_bounds", "body_races", "dma_order", "initialised")
+        return {name: min(f.verdict for f in found if f.question == name) for name in names}
+
+    assert set(verdicts(16).values()) == {Verdict.PROVED}
+    wrong = verdicts(17)
+    assert [name for name in wrong if wrong[name] is Verdict.REFUTED] == ["body_in_bounds"]
+
+
 def test_the_line_of_the_kernel_is_told_when_nobody_calls_it() -> None:
     mesh = pltpu.create_tensorcore_mesh("core", num_cores=1)
 

@@ -142,3 +142,64 @@ def test_a_slot_that_is_not_known_before_the_loop_hides_no_turn(turns, expected)
         begun_by_a_table(turns), lens, pages, properties="dma_order", assume=f"0 <= prefetch0 < {MOST + 1}"
     )
     assert {f.verdict for f in answer.findings} == {expected}, str(answer)
+
+
+def early(following: int, wrong: bool):
+    """A loop of an unknown number of turns, each of which brings a page in, and then moves rows.
+
+    following: how many rows a turn moves, one by one.  wrong: reads the page before it waits for it.
+    """
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def body(lens, pages, out, buffer, semaphore):
+        def turn(j, _):
+            page = pltpu.make_async_copy(pages.at[j], buffer.at[0], semaphore.at[1])
+            page.start()
+            if wrong:
+                out[...] = buffer[0]
+            page.wait()
+
+            @pl.loop(0, following)
+            def _(row):
+                copy = pltpu.make_async_copy(pages.at[j, row % 8], buffer.at[0, row % 8], semaphore.at[0])
+                copy.start()
+                copy.wait()
+
+        jax.lax.fori_loop(0, lens[0], turn, None)
+        out[...] = buffer[0]
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(1,),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
+            scratch_shapes=[pltpu.VMEM((1, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
+        ),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+    )
+
+
+def test_one_problem_ends_a_try():
+    """What stands after it in a turn costs nothing: the turns are given up, and stand for no other program."""
+    import jax
+
+    from layoutproof.bodies.in_flight import walked, walked_alike
+
+    lens, pages = jax.ShapeDtypeStruct((1,), "int32"), jax.ShapeDtypeStruct((8, 8, 128), "float32")
+
+    def steps(following: int, wrong: bool) -> tuple[int, int]:
+        answer = lp.kernels(early(following, wrong), lens, pages, properties=["dma_order"])
+        assert {f.verdict for f in answer.findings} == {Verdict.UNKNOWN if wrong else Verdict.PROVED}
+        (call,) = answer.calls
+        alike, alone = walked_alike(call.call)
+        assert alone != wrong
+        return alike.steps, 0 if alone else walked(call.call)[0].steps
+
+    assert steps(8, wrong=True)[0] == steps(800, wrong=True)[0]
+    # a walk that goes on looks once for what is sure; the tries of turns that recur are given up
+    assert steps(800, wrong=True)[1] < 2 * steps(800, wrong=False)[0]

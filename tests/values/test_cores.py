@@ -25,6 +25,7 @@ from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.questions.reduced import work_of
 from tests.bodies import subcore_pairs
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
+from tests.bodies.test_mesh_kernels import X, scratched
 
 pytestmark = pytest.mark.slow
 
@@ -203,6 +204,66 @@ def test_cores_of_a_tensorcore_mesh_have_their_own_scratch() -> None:
     assert wrong.verdict is Verdict.REFUTED
     assert wrong.comparison.witness is not None
     assert wrong.comparison.witness.different == 8 * 128
+
+
+@pytest.mark.parametrize(("apart", "verdict"), [(16, Verdict.SAMPLED), (8, Verdict.REFUTED)])
+def test_a_core_map_works_on_references_around_it_and_has_scratch_of_its_own(apart: int, verdict: Verdict) -> None:
+    for extra in (0, 1):
+        assert lp.same(scratched(apart, extra), lambda x: x, X, target="v5p").verdict is verdict
+
+
+ROWS = jax.ShapeDtypeStruct((4, 8), F)
+
+
+def changed(x: Any) -> Any:
+    kept, out = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+    kept[0] = 2 * x[1]
+    out[...] = kept[...] + 1
+    return jax.freeze(out)
+
+
+def added_up(x: Any) -> Any:
+    total = jax.new_ref(jnp.zeros(8, F))
+
+    @pl.loop(0, 4)
+    def _(row: Any) -> None:
+        total[...] += x[row]
+
+    return total[...]
+
+
+def filled(rows: int) -> Callable[..., Any]:
+    """Fills so many of four rows of memory that begins undefined."""
+
+    def run(x: Any) -> Any:
+        out = jax.new_ref(jax.lax.empty(x.shape, x.dtype))
+        out[:rows] = x[:rows]
+        return out[...]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("function", "right", "wrong"),
+    [
+        (changed, lambda x: x.at[0].set(2 * x[1]) + 1, lambda x: x.at[1].set(2 * x[1]) + 1),
+        (jax.jit(changed), lambda x: x.at[0].set(2 * x[1]) + 1, lambda x: x + 1),
+        (added_up, lambda x: x.sum(0), lambda x: x[1:].sum(0)),
+        (filled(4), lambda x: x, lambda x: -x),
+    ],
+    ids=["changed", "changed in jit", "added up", "filled"],
+)
+def test_references_that_a_program_makes_hold_what_was_stored_last(function: Any, right: Any, wrong: Any) -> None:
+    assert lp.same(function, right, ROWS).verdict is Verdict.SAMPLED
+    assert lp.same(function, wrong, ROWS).verdict is Verdict.REFUTED
+
+
+def test_memory_that_nobody_fills_is_undefined() -> None:
+    found = lp.same(filled(2), lambda x: x, ROWS)
+    assert found.verdict is Verdict.REFUTED
+    assert "undefined" in str(found)
+    # which integers were stored is known of memory alone
+    assert lp.same(filled(4), lambda x: x, jax.ShapeDtypeStruct((4, 8), WHOLE)).verdict is Verdict.UNKNOWN
 
 
 def test_a_gather_over_devices_is_that_of_each() -> None:

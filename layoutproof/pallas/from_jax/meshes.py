@@ -59,7 +59,8 @@ def mesh_kernel_of(
     kind = type(mesh).__name__
     if kind not in MESHES:
         return unmodelled(problems.MESH_KIND(kind, ", ".join(MESHES)))
-    variables = list(inner.invars) or list(inner.constvars)
+    # the references around a `core_map` are its constants, before its scratch
+    variables = [*(inner.constvars if primitive == "core_map" else ()), *inner.invars]
     outputs = len(params.get("out_avals") or ())
     inputs = len(equation.invars)
     if len(variables) < inputs + outputs:
