@@ -19,6 +19,7 @@ ROWS = ((8, 128), lambda i, *tables: (i, 0))
 """One block of 8 rows for each program."""
 
 ANY = pl.BlockSpec(memory_space=pl.ANY)
+X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 
 
 def found(
@@ -58,3 +59,25 @@ def found(
         if call.pipeline == "pallas_call":
             findings += judge(call, names=[question], strict_tables=strict_tables)
     return findings
+
+
+def scratched(apart: int, extra: int) -> Callable[..., Any]:
+    """Two cores that copy 16 rows of an array around them through scratch; apart: how far apart these are.
+
+    extra: how many buffers there are that nothing uses.
+    """
+
+    def halves(x: Any) -> Any:
+        source, target = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+        more = [pltpu.VMEM((8, 128), jnp.float32)] * extra
+        scratch = [pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA, *more]
+
+        @pl.core_map(pltpu.create_tensorcore_mesh("core", num_cores=2), scratch_shapes=scratch)
+        def _(buffer: Any, arrived: Any, *unused: Any) -> None:
+            rows = pl.ds(jax.lax.axis_index("core") * apart, 16)
+            pltpu.async_copy(source.at[rows], buffer, arrived).wait()
+            pltpu.async_copy(buffer, target.at[rows], arrived).wait()
+
+        return target[...]
+
+    return halves

@@ -16,9 +16,9 @@ from jax.experimental.pallas import tpu as pltpu
 
 import layoutproof as lp
 from layoutproof.core.result import Verdict
+from tests.bodies.kernels import X, scratched
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")]
-X = jax.ShapeDtypeStruct((32, 128), jnp.float32)
 ASKED = ("body_in_bounds", "body_races", "outputs_stored")
 
 
@@ -73,28 +73,6 @@ def test_references_of_a_core_map_are_filled_when_it_begins() -> None:
     assert all(f.verdict is Verdict.PROVED for f in found if f.question != "outputs_stored")
     # there is no output, so that nothing is asked of any
     assert all("not applicable" in f.reason for f in found if f.question == "outputs_stored")
-
-
-def scratched(apart: int, extra: int) -> Callable[..., Any]:
-    """Two cores that copy 16 rows of an array around them through scratch; apart: how far apart these are.
-
-    extra: how many buffers there are that nothing uses.
-    """
-
-    def halves(x: Any) -> Any:
-        source, target = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
-        more = [pltpu.VMEM((8, 128), jnp.float32)] * extra
-        scratch = [pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA, *more]
-
-        @pl.core_map(pltpu.create_tensorcore_mesh("core", num_cores=2), scratch_shapes=scratch)
-        def _(buffer: Any, arrived: Any, *unused: Any) -> None:
-            rows = pl.ds(jax.lax.axis_index("core") * apart, 16)
-            pltpu.async_copy(source.at[rows], buffer, arrived).wait()
-            pltpu.async_copy(buffer, target.at[rows], arrived).wait()
-
-        return target[...]
-
-    return halves
 
 
 @pytest.mark.parametrize("extra", [0, 1, 2])

@@ -24,8 +24,8 @@ from layoutproof.pallas.from_jax.adapter import device_of
 from layoutproof.pallas.from_jax.programs import program_of
 from layoutproof.questions.reduced import work_of
 from tests.bodies import subcore_pairs
+from tests.bodies.kernels import X, scratched
 from tests.bodies.subcore_pairs import CASES, TARGET, here, made
-from tests.bodies.test_mesh_kernels import X, scratched
 
 pytestmark = pytest.mark.slow
 
