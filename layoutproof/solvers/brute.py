@@ -114,12 +114,13 @@ def _one_by_one(claim: Claim, effort: int) -> Point | None:
         met |= counts
         for points in trial.points() if counts else ():
             left -= each
-            if left < 0:
+            if left < (trial.placed if names else 0):
                 break
             if trial.violates(points):
                 return {"sizes": sizes, **points} if names else points
         # sizes that `where` excludes cost one too, or this would not end where it excludes all; so does each element
-        # whose place was looked up for a hole, or a map that puts many on few places would take minutes
+        # whose place was looked up for a hole, or a map that puts many on few places would take minutes, and each
+        # further point
         left -= 1 + trial.placed if names else 0
         if left < 0:
             break
@@ -346,6 +347,7 @@ class _SizedClaim:
             for name, box in boxes:
                 known[name] = row[start : start + len(box)]
                 start += len(box)
+            self.placed += 1
             if self.holds(formula, known):
                 return True
         return False
