@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from layoutproof.ir.program import Dtype, Other
 from layoutproof.values.kinds import Kind, Shaped
-from layoutproof.values.known import Known, combined, data_of, moved
+from layoutproof.values.known import BitWords, Known, combined, data_of, moved
 
 Array = np.ndarray[Any, Any]
 Piece = slice | int | Array
@@ -46,6 +46,11 @@ class HeldMemory:
     def value(self, value: Shaped) -> None:
         self._value, self._own = value, False
 
+    @property
+    def holds_words(self) -> bool:
+        """Whether integers in it are bits of data."""
+        return isinstance(self._value, BitWords)
+
     def taken(self, numbers: Kind, view: ElementView) -> Shaped:
         """A copy of the elements of a view."""
         if (box := view.box) is not None:
@@ -55,7 +60,11 @@ class HeldMemory:
 
     def put(self, numbers: Kind, value: Shaped, store: Callable[[Array, Array], None]) -> None:
         """Stores a value. store: of an array of the memory and one of the value, in place."""
-        if isinstance(value, Known) and not isinstance(self._value, Known):
+        if isinstance(value, BitWords) or self.holds_words:
+            if isinstance(self._value, Known) and self.missing is not None:
+                # integers that nobody wrote may be any: 0 stands beside bits of data
+                self.value = replace(self._value, array=np.where(self.missing, 0, self._value.array))
+        elif isinstance(value, Known) and not isinstance(self._value, Known):
             value = data_of(numbers, value)
         elif isinstance(self._value, Known) and not isinstance(value, Known):
             self.value = data_of(numbers, self._value)

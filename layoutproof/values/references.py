@@ -327,9 +327,16 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
         for word, part in zip(view.words, value.parts, strict=True):
             store(on, word, Known(np.zeros(word.shape)) if part is None else part, mask)
         return
+    if isinstance(value, BitWords) and len(value.parts) == 1 and value.dtype == memory.dtype:
+        # words of one element each are these elements, seen through another type
+        (part,) = value.parts
+        value = Known(np.zeros(value.shape)) if part is None else part
     if on.watch is not None and not on.watch.stores(on, memory, value):
         return
     memory.changed = True
+    if missing and memory.holds_words:
+        # such integers may be any: 0 stands beside bits of data
+        value = Known(np.zeros(value.shape))
     if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
@@ -490,7 +497,8 @@ def _start(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
         # the contents are undefined until the wait
         _, into = _both_there(copy.source, copy.target)
         dtype = into.memory.dtype
-        store(on, into, unwritten(on, into.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
+        for view in into.words or (into,):
+            store(on, view, unwritten(on, view.shape, dtype), missing=getattr(dtype, "kind", "f") in "iub")
     slot[0].waiting.setdefault(slot[1], []).append(copy)
     return []
 

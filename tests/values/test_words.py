@@ -96,3 +96,37 @@ def test_words_are_stored_to_a_view() -> None:
     right = lp.same(moved(4), theirs, X)
     assert right.verdict.value == "sampled", right.reason
     assert lp.same(moved(5), theirs, X).verdict.value == "refuted"
+
+
+def through_words(read: Any, dtype: Any) -> Any:
+    """Blocks of words that are copied through a ring of three buffers of integers; read: from which each goes on."""
+
+    def body(x: Any, o: Any, ring: Any, arrived: Any) -> None:
+        def moved(source: Any, target: Any) -> None:
+            copy = pltpu.make_async_copy(source, target, arrived)
+            copy.start()
+            copy.wait()
+
+        for k in range(2):
+            moved(x.bitcast(jnp.int32).at[pl.ds(8 * k, 8)], ring.at[k])
+        for k in range(2):
+            moved(ring.at[read(k)], o.bitcast(jnp.int32).at[pl.ds(8 * k, 8)])
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    return lambda x: pl.pallas_call(
+        body,
+        out_shape=jax.ShapeDtypeStruct(x.shape, dtype),
+        in_specs=[anywhere],
+        out_specs=anywhere,
+        scratch_shapes=[pltpu.VMEM((3, 8, 128), jnp.int32), pltpu.SemaphoreType.DMA],
+    )(x)
+
+
+@pytest.mark.parametrize(("dtype", "count"), [(jnp.float32, 16), (jnp.bfloat16, 32)])
+def test_words_are_copied_through_memory_that_nobody_has_filled(dtype: Any, count: int) -> None:
+    """What is in it before may be any integers, and is no data: a block that was never filled is no zeros."""
+    x = jax.ShapeDtypeStruct((count, 128), dtype)
+    assert lp.same(through_words(lambda k: k, dtype), lambda x: x, x).verdict.value == "sampled"
+    for read in (lambda k: 1 - k, lambda k: 0):
+        assert lp.same(through_words(read, dtype), lambda x: x, x).verdict.value == "refuted"
+    assert lp.same(through_words(lambda k: 2, dtype), jnp.zeros_like, x).verdict.value == "refuted"
