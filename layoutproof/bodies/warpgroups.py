@@ -456,6 +456,8 @@ class Warpgroups(Devices):
                         # the code says that it may be left: JAX's own kernels end so, and PTX does not promise it
                         what = problems.LEFT_AT_END(what)
                         found = replace(found, what=what, sure=False)
+                    elif not span.piece.sure:
+                        found = replace(found, what=f"perhaps {what}", sure=False)
                     yield found
                     return
 
@@ -588,6 +590,8 @@ class _ThreadTrace(Run):
         self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
+        # a copy out that data decide on and that nothing has waited for: its line, and the condition
+        self._perhaps: tuple[str, OpenCondition] | None = None
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
@@ -656,10 +660,12 @@ class _ThreadTrace(Run):
                 self._note("close", effect.spot, here, queue=effect.queue)
         elif isinstance(effect, Access):
             return
-        elif held is not True:
+        elif held is not True and not _is_copy_out(effect):
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
-            self._orders(on, effect, here)
+            if held is not True:
+                self._perhaps = _line(effect.spot), held
+            self._orders(on, effect, here, held is True)
 
     def _frees(self, freed: Freed, here: Here) -> None:
         """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
@@ -679,12 +685,12 @@ class _ThreadTrace(Run):
         if pieces:
             self._note("touch", freed.spot, here, pieces=pieces)
 
-    def _orders(self, on: Symbolic, effect: Effect, here: Here) -> None:
+    def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
             case StartedCopy(source, target, semaphore, spot):
                 sides = ((source, False, "copies from"), (target, True, "copies into"))
                 pieces = tuple(
-                    self._piece(on, view, here, writes, does, effect.mask is None)
+                    self._piece(on, view, here, writes, does, sure and effect.mask is None)
                     for view, writes, does in sides
                     if not _in_global(view)
                 )
@@ -704,6 +710,11 @@ class _ThreadTrace(Run):
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
+                if self._perhaps and semaphore.reference.name == COPIES_OUT:
+                    if left:
+                        # how many of the last groups are left depends on which there are
+                        raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
+                    self._perhaps = None
                 self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot):
                 key = self._key(on, semaphore)
