@@ -20,8 +20,9 @@ from tests.pallas.mosaic_gpu_pairs import PAIRS
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
-HEAD, TABLE = Path(__file__).with_suffix(".md").read_text("utf-8").split("<!-- pairs -->\n")
-"""What stands before the pairs, and between them and the kernels of the wheel."""
+HEAD, REST = Path(__file__).with_suffix(".md").read_text("utf-8").split("<!-- pairs -->\n")
+TABLE, OTHERS = REST.split("<!-- public -->\n")
+"""What stands before the pairs, between them and the kernels of the wheel, and before those of tokamax."""
 
 PUBLIC = Path(__file__).resolve().parents[1] / "cases" / "mosaic_gpu_kernels.json"
 """What is said of the kernels of tokamax."""
@@ -95,7 +96,8 @@ def pairs() -> Iterator[str]:
 def page() -> str:
     """The page."""
     left = "".join(f"- `{name}`: {why}.\n" for name, why in NOT_TRACED.items())
-    return HEAD + "\n".join(pairs()) + "\n" + TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}"
+    wheel = TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}\n"
+    return HEAD + "\n".join(pairs()) + "\n" + wheel + OTHERS + "\n".join(public_rows()) + "\n"
 
 
 if __name__ == "__main__":
