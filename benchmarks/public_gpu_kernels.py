@@ -1,8 +1,8 @@
 """`python benchmarks/public_gpu_kernels.py CHECKOUTS [--only TEXT]`: Mosaic GPU kernels of openxla/tokamax, judged.
 
-CHECKOUTS is a folder with a checkout of tokamax, named `openxla+tokamax`; none of its code is here. It needs Python 3.12
-and jax 0.12. Each call is traced on a CPU as one for its chip, of which the answers are made up, and what is said of it
-is kept in `tests/cases/mosaic_gpu_kernels.json`, with the reason of each that is not traced. From there
+CHECKOUTS is a folder with a checkout of tokamax, named `openxla+tokamax`; none of its code is here. It needs Python
+3.12 and jax 0.12. Each call is traced on a CPU as one for its chip, of which the answers are made up. What is said of
+it is kept in `tests/cases/mosaic_gpu_kernels.json`, with the reason of each that is not traced. From there
 `python -m tests.pallas.mosaic_gpu_page` takes its table. Records (`--record`) do not keep all of a GPU's kernel.
 """
 
@@ -59,9 +59,9 @@ def of_chip(chip: str) -> Iterator[None]:
     capability, many = CHIPS[chip]
     device = SimpleNamespace(core_count=many, platform="gpu", device_kind=chip, compute_capability=capability)
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(backend, "get_default_device", lambda: device))
+        stack.enter_context(mock.patch.object(backend, "get_default_device", return_value=device))
         for name in ("devices", "local_devices"):
-            stack.enter_context(mock.patch.object(jax, name, lambda *_: [device]))
+            stack.enter_context(mock.patch.object(jax, name, return_value=[device]))
         yield
 
 
@@ -139,7 +139,7 @@ def _attention(generation: str, causal: bool = False, residuals: bool = False, *
     def make() -> Made:
         own = module(f"attention.pallas_mosaic_gpu_kernel_{generation}")
         options = {
-            "is_causal": causal, "logits_soft_cap": None, "logits_scale": 0.125, "out_dtype": array((), "bfloat16").dtype,
+            "is_causal": causal, "logits_soft_cap": None, "logits_scale": 0.125, "out_dtype": array(()).dtype,
             "normalize_output": True, "return_residuals": residuals, "use_stable_softmax": True,
             "rescale_threshold": 1.0, "config": own.Config(**config),
         }  # fmt: skip
@@ -159,8 +159,8 @@ def _attention_vjp(generation: str, **config: Any) -> Callable[[], Made]:
         }  # fmt: skip
         nothing = (None,) * 4
 
-        def run(q: Any, k: Any, v: Any, m: Any, l: Any, out: Any, dout: Any) -> Any:
-            return own.flash_attention_vjp_kernel(q, k, v, (m, l), out, dout, *nothing, **options)
+        def run(q: Any, k: Any, v: Any, most: Any, sums: Any, out: Any, dout: Any) -> Any:
+            return own.flash_attention_vjp_kernel(q, k, v, (most, sums), out, dout, *nothing, **options)
 
         row = array((4, 1024), "float32")
         return run, (*(array((1024, 4, 64)),) * 3, row, row, *(array((1024, 4, 64)),) * 2)
@@ -215,6 +215,7 @@ def _ragged(file: str, function: str, kinds: tuple[str, str] | None = None, **co
 _DOT = {"block_m": 64, "block_n": 64, "block_k": 128, "grid_minor_dim": 0}
 _DOT100 = {"block_m": 64, "block_n": 128, "block_k": 128}
 _BLOCKS = {"block_q": 64, "block_kv": 128, "num_stages": 2}
+_GATED = {"tile_m": 128, "tile_n": 64, "tile_k": 64}
 _VJP = {"block_kv_dkv": 128, "block_kv_dq": 128}
 
 CALLS = (
@@ -226,9 +227,9 @@ CALLS = (
     GpuCall("attention vjp sm90", "h100", _attention_vjp("sm90", block_q_dkv=64, block_q_dq=64, **_VJP)),
     GpuCall("attention vjp sm100", "b200", _attention_vjp("sm100", block_q_dkv=128, block_q_dq=128, **_VJP)),
     GpuCall("gated linear unit sm80", "a100", _gated("sm80", tile_m=128, tile_n=128, tile_k=64)),
-    GpuCall("gated linear unit sm90", "h100", _gated("sm90", tile_m=128, tile_n=64, tile_k=64)),
-    GpuCall("gated linear unit sm90 cluster", "h100", _gated("sm90", tile_m=128, tile_n=64, tile_k=64, cluster_size_m=2)),
-    GpuCall("gated linear unit sm100", "b200", _gated("sm100", tile_m=128, tile_n=64, tile_k=64)),
+    GpuCall("gated linear unit sm90", "h100", _gated("sm90", **_GATED)),
+    GpuCall("gated linear unit sm90 cluster", "h100", _gated("sm90", cluster_size_m=2, **_GATED)),
+    GpuCall("gated linear unit sm100", "b200", _gated("sm100", **_GATED)),
     GpuCall("ragged dot sm90", "h100", _ragged("sm90", "ragged_dot_kernel", persistent=False, **_DOT)),
     GpuCall("ragged dot sm90 persistent", "h100", _ragged("sm90", "ragged_dot_kernel", **_DOT)),
     GpuCall("ragged contracting dot sm90", "h100", _ragged("sm90", "ragged_contracting_dim_dot_kernel", **_DOT)),
@@ -256,7 +257,10 @@ CALLS = (
     ),
     GpuCall(
         "ragged dot sm100 int8 x int4", "b200",
-        _ragged("sm100_i8_quant", "ragged_dot_gpu_i8_quant_blackwell_kernel", ("int8", "int4"), **_DOT100 | {"block_m": 16}),
+        _ragged(
+            "sm100_i8_quant", "ragged_dot_gpu_i8_quant_blackwell_kernel", ("int8", "int4"),
+            **_DOT100 | {"block_m": 16},
+        ),
     ),
     GpuCall(
         "ragged dot sm100 fp8 x int4", "b200",

@@ -54,9 +54,7 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
     if operand.memory == "gmem":
-        # what is not 32 bits wide is multiplied, not looked up
-        known = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
-        return operand.role == "in" and not operand.windowed and not operand.unmodelled and known
+        return _in_global_memory(operand)
     if operand.role == "in" and kernel.subcores and not operand.windowed:
         lists = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
         return lists and not any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
@@ -72,6 +70,12 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
         and extent % block.size == 0
         for extent, block in zip(operand.dims, operand.block, strict=True)
     )
+
+
+def _in_global_memory(operand: Operand) -> bool:
+    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied."""
+    known = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
+    return operand.role == "in" and not operand.windowed and not operand.unmodelled and known
 
 
 def _table(operand: Operand) -> Table:

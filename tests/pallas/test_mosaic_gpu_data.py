@@ -1,4 +1,4 @@
-"""Kernels of Mosaic GPU where data decide what threads do, or JAX leaves out its barriers: each right, and with errors."""
+"""Kernels of Mosaic GPU where data decide what threads do, or JAX leaves out its barriers: right and wrong ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+pytest.importorskip("jax", reason="kernels are traced")
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from tests.said import Said
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="as of jax 0.10.2"),
 ]
 
 F = jnp.float32

@@ -88,10 +88,13 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
 
 
 def _clipped(kernel: Kernel, operand: Operand) -> Operand:
-    """The operand as a GPU's copies have it: what of a window is behind the end of the array is zero, or not written."""
+    """The operand as a GPU's copies have it: what of a window is behind the end of the array is zero, or not stored."""
     if kernel.platform != "mosaic_gpu":
         return operand
-    blocks = [replace(b, high=b.high + b.size - 1) if b.kind == "element" else b for b in operand.block]
+    blocks = list(operand.block)
+    for k, block in enumerate(blocks):
+        if block.kind == "element" and isinstance(block.size, int):
+            blocks[k] = replace(block, high=block.high + block.size - 1)
     return replace(operand, block=tuple(blocks))
 
 

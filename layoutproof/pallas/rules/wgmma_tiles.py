@@ -158,7 +158,7 @@ def _folded(view: View) -> View:
         if many != extent:
             return view
         tiles.append(last)
-    if tiling:
+    if tiling or step.after is None:
         return view
     lies = replace(view.reference, dims=step.after, tilings=(tuple(reversed(tiles)),))
     return View(lies, view.steps[at + 1 :])
