@@ -49,7 +49,7 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
-from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
+from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
 from layoutproof.bodies.regions import ViewedRegion, array_of, bytes_of, common_element, region_of
 from layoutproof.bodies.sections import SHORT, shortened
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
@@ -478,14 +478,16 @@ class Devices:
                         writes.append(wrote)
                     elif not self.before(span, other):
                         later.append(box_of(other.piece.region))
-            if box is None or not covered(box, writes):
+            # what a read may touch is written where all of the memory around it is
+            around = hull_of(span.piece.region)
+            if around is None or not covered(around, writes):
                 name, where = span.piece.region.name, self._whose(span.piece.device)
                 element = () if box is None else _hole(box, writes)
                 what = problems.UNWRITTEN_BEFORE(self._does(span), element, name, where)
                 hint = problems.LOOK_AT_FILLING(_line(span.event), name)
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
                 at = tuple((n, n + 1) for n in element)
-                maybe = box is None or any(other is None or meets(other, at) for other in later)
+                maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
 

@@ -90,3 +90,10 @@ def box_of(region: ViewedRegion) -> Box | None:
     if any(stride != 1 and size != 1 for _, size, stride in region.runs):
         return None
     return tuple((int(a), int(a) + int(n)) for a, n, _ in region.runs)  # type: ignore[arg-type]
+
+
+def hull_of(region: ViewedRegion) -> Box | None:
+    """A box that has all elements of a region in it; None where the numbers are not known."""
+    if any(type(a) is not int or type(n) is not int or stride < 0 for a, n, stride in region.runs):
+        return None
+    return tuple((int(a), int(a) + (int(n) - 1) * stride + 1) for a, n, stride in region.runs)  # type: ignore[arg-type]

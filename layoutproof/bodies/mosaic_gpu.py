@@ -79,6 +79,9 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     across = tuple(params.get("collective_axes") or ())
     if len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
+    # of jax 0.12
+    if params.get("has_user_predicate") or not params.get("has_barrier", True):
+        raise UnsupportedOp(problems.COPY_FORM())
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
@@ -134,7 +137,17 @@ def _wait_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[B
     """`wait_smem_to_gmem`. Where only the reads are waited for, what was written is not to be read here any more."""
     if equation.params["wait_read_only"] and _reads_back(on):
         raise UnsupportedOp(problems.WAIT_READS())
-    return _wait_in_order(on, COPIES_OUT, operands)
+    return _wait_in_order(on, COPIES_OUT, _left(equation, operands))
+
+
+def _left(equation: Equation, operands: Sequence[BodyValue]) -> BodyValue | Term:
+    """How many of the last ones a wait leaves: an operand, and of jax 0.12 a parameter."""
+    if len(operands) == 1:
+        return operands[0]
+    left = equation.params.get("n")
+    if operands or type(left) is not int:
+        raise UnsupportedOp(problems.WAIT_LEAVES())
+    return Term("int", left)
 
 
 def _reads_back(on: Pass) -> bool:
@@ -144,8 +157,8 @@ def _reads_back(on: Pass) -> bool:
     return bool({r.name for r in on.references if r.memory == "gmem"} & copied & read)
 
 
-def _wait_in_order(on: Pass, name: str, operands: Sequence[BodyValue]) -> list[BodyValue]:
-    left = on.scalar(as_array(operands[0])) if operands else Term("int", 0)
+def _wait_in_order(on: Pass, name: str, given: BodyValue | Term = ZERO) -> list[BodyValue]:
+    left = given if isinstance(given, Term) else on.scalar(as_array(given))
     if left.op != "int":
         raise UnsupportedOp(problems.WAIT_LEAVES())
     queue = _queue(on, name)
@@ -220,7 +233,7 @@ def _operand(on: Pass, operand: View) -> Value:
 
 
 def _wgmma_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    return _wait_in_order(on, MMAS, operands)
+    return _wait_in_order(on, MMAS, _left(equation, operands))
 
 
 def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -228,7 +241,7 @@ def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     left = equation.params["wait_n"]
     if left != 0:
         raise UnsupportedOp(problems.LOAD_LEAVES(left))
-    _wait_in_order(on, MMAS, ())
+    _wait_in_order(on, MMAS)
     return [load(on, view_of(on, operands[0]), equation.outvars[0])]
 
 
@@ -250,7 +263,7 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
         views.append(allocated(on, variable.aval))
         on.effects.append(Access("write", views[-1], on.spot(), operand))
     on.run(inner, views)
-    _wait_in_order(on, MMAS, ())
+    _wait_in_order(on, MMAS)
     ends = zip(views, operands, equation.outvars, strict=True)
     return [operand if isinstance(operand, View) else load(on, view, variable) for view, operand, variable in ends]
 
@@ -310,6 +323,8 @@ def _tensor_arrives(on: Pass, equation: Equation, operands: list[BodyValue]) -> 
 
 def _tensor_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`async_load_tmem`."""
+    if equation.params.get("reduce") is not None:
+        raise UnsupportedOp(problems.LOAD_REDUCES())
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     return [load(on, view, equation.outvars[0], queue=TENSOR_LOADS)]
 
@@ -323,12 +338,12 @@ def _tensor_store(on: Pass, equation: Equation, operands: list[BodyValue]) -> li
 
 def _tensor_loaded(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`wait_load_tmem`."""
-    return _wait_in_order(on, TENSOR_LOADS, ())
+    return _wait_in_order(on, TENSOR_LOADS)
 
 
 def _tensor_stored(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`commit_tmem`."""
-    return _wait_in_order(on, TENSOR_STORES, ())
+    return _wait_in_order(on, TENSOR_STORES)
 
 
 def _claims(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -336,6 +351,10 @@ def _claims(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
     params = equation.params
     if not (on.loops and on.loops[-1].units):
         raise UnsupportedOp(problems.UNITS_LOOP())
+    # of jax 0.12 each thread asks that is not along an axis that is said
+    along = params.get("collective_axes")
+    if along is not None and set(on.kernel.together) - set(map(str, along)):
+        raise UnsupportedOp(problems.UNITS_ASKED())
     trees = [params[f"{side}_transforms_tree"] or () for side in ("result", "barrier")]
     result, barrier = _views(on, operands[:2], trees, operands[2:])
     slot, threads = _slot(barrier), on.kernel.threads
@@ -405,7 +424,8 @@ def _same(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyV
 
 def _registers(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`set_max_registers`, which touches no memory."""
-    term = on.scalar(as_array(operands[0]))
+    # of jax 0.12 it is a parameter
+    term = on.scalar(as_array(operands[0])) if operands else Term("int", int(equation.params["n"]))
     many = int(term.args[0]) if term.op == "int" else None
     on.instructions.append(GpuInstruction(REGISTERS, on.spot(), many, str(equation.params["action"]) == "increase"))
     return []

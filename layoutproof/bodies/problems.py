@@ -25,6 +25,7 @@ CALL_WITHOUT_BODY = Template("bodies.call_without_body", "a call of {name} witho
 CAPTURED_ARRAY = Template("bodies.captured_array", "an array of shape {shape} captured by the index map")
 BODY_CHANGED = Template("bodies.body_changed", "a body that was changed already")
 MOST_CHECKS = Template("bodies.most_checks", "more than {most} checks of what earlier programs and iterations leave")
+COPY_FORM = Template("bodies.copy_form", "a copy into shared memory with a predicate, or without a barrier")
 CLUSTER_AXES = Template("bodies.cluster_axes", "copy_gmem_to_smem for the programs along {axes} axes of a cluster")
 CLUSTER_PART = Template(
     "bodies.cluster_part", "a copy that programs of a cluster divide, of a shape they do not divide"
@@ -114,6 +115,7 @@ LIST_TERM = Template("bodies.list_without_term", "a list of places that no term 
 LOADED_VALUE = Template("bodies.loaded_value", "what the body loads")
 LOAD_LEAVES = Template("bodies.accumulator_load_leaves", "a load of an accumulator that leaves {left} MMAs running")
 LEFT_AT_END = Template("bodies.left_at_end", "perhaps {what}: the last wait says that it may be left")
+LOAD_REDUCES = Template("bodies.load_reduces", "a load of tensor memory that reduces what it loads")
 LOOK_AT_ARRIVALS = Template(
     "bodies.look_at_arrivals", "look at what arrives on {barrier}: {size} of {all} arrivals end the phase"
 )
@@ -273,6 +275,10 @@ PROGRAM_ID = Template("bodies.program_id", "program_id of a grid that is not the
 DEVICE_REACHES = Template("bodies.device_reaches", "whether a device reaches line {line}: {held}")
 READS_BLOCKS_IN_FLIGHT = Template("bodies.reads_blocks_in_flight", "{where} reads blocks of it")
 READS_IN_FLIGHT = Template("bodies.reads_in_flight", "{where} reads it")
+READ_AND_STORED = Template(
+    "bodies.read_and_stored",
+    "whether a barrier is between what the lanes of a warpgroup do to {memory} (unsafe_no_auto_barriers)",
+)
 READ_AND_WRITTEN = Template("bodies.read_and_written", "what is read of {reference}, which the kernel writes")
 BITCAST_NUMBER = Template("bodies.bitcast_number", "numbers that were read as another type")
 REPEAT_SHAPE = Template("bodies.repeat_shape", "a repeat of another shape")
@@ -354,6 +360,7 @@ UNWRITTEN_BEFORE = Template(
 USED_IN_FLIGHT = Template(
     "bodies.used_in_flight", "{name} is used while a copy {way} it is in flight, started at line {line}: {what}"
 )
+UNITS_ASKED = Template("bodies.units_asked", "work for which several threads ask")
 UNITS_AXES = Template("bodies.units_axes", "work that a GPU gives out by a part of its ids")
 UNITS_DEPEND = Template("bodies.units_depend", "what is done in shared memory depends on which work a GPU gives out")
 UNITS_ELSEWHERE = Template(

@@ -110,6 +110,8 @@ def _check(kernel: Kernel) -> None:
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
     _check_warps(body)
+    if not kernel.ordered:
+        _check_unordered(body)
     for reference in body.references:
         if reference.memory in _SHARED and reference.fresh_in:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
@@ -124,6 +126,22 @@ def _check_warps(body: Body) -> None:
     waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
     for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
         raise Unsupported(problems.WARPS_WAIT(name))
+
+
+def _check_unordered(body: Body) -> None:
+    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory."""
+    for reference in body.references:
+        if reference.across:
+            raise Unsupported(problems.READ_AND_STORED(reference.name))
+    accesses = [effect for effect in body.effects if isinstance(effect, Access)]
+    for effect in body.effects:
+        if _by_warps(effect):
+            raise Unsupported(problems.READ_AND_STORED("memory of warps"))
+    read = {effect.view.reference.name for effect in accesses if effect.kind == "read"}
+    for effect in accesses:
+        name = effect.view.reference.name
+        if effect.kind != "read" and name in read and _in_global(effect.view):
+            raise Unsupported(problems.READ_AND_STORED(name))
 
 
 def _in_global(view: View) -> bool:
@@ -180,10 +198,48 @@ def _traced(
     places = [place for place in threads for _ in range(warps)]
     traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
     events = [trace.run() for trace in traces]
+    if not kernel.ordered:
+        shared = {r.name for r in kernel.body.references if r.memory == "shared"}
+        for each in events:
+            _check_lanes(each, shared)
     for k in range(0, len(traces), warps):
         if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
             raise Unsupported(problems.WARPS_WRITE())
     return places, events
+
+
+def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
+    """Raises Unsupported where the lanes of a warpgroup may meet, and JAX puts no barrier of its own between them.
+
+    Each lane loads and stores a part of what its warpgroup does, and one of them starts the copies. All of them meet at
+    `commit_smem` and at a wait for copies out, which have barriers, and each arrives by itself. So nothing is left to
+    order where a thread stores to no memory that it reads, starts no copy into what it reads, and stores again behind
+    such a barrier alone. JAX asks for the first two (`CompilerParams` in core.py of jax 0.10.2), "at least".
+
+    shared: names of the memory that lanes share.
+    """
+    read: set[str] = set()
+    changed: set[str] = set()
+    since: list[DeviceMemory] = []
+    for event in events:
+        if event.kind == "commit" or (event.kind, event.queue) == ("drain", COPIES_OUT):
+            since = []
+        for piece in event.pieces:
+            name = piece.memory[1]
+            if piece.does == _FREES or name not in shared:
+                continue
+            copied = event.kind == "start"
+            read |= {name} if piece.reads and not copied else set()
+            changed |= {name} if piece.writes else set()
+            if piece.writes and not copied:
+                if any(
+                    one.memory == piece.memory and common_element(KNOWN, one.region, piece.region) is not False
+                    for one in since
+                ):
+                    raise Unsupported(problems.READ_AND_STORED(name))
+                since.append(piece)
+    for name in sorted(read & changed):
+        raise Unsupported(problems.READ_AND_STORED(name))
 
 
 def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
@@ -456,6 +512,8 @@ class Warpgroups(Devices):
                         # the code says that it may be left: JAX's own kernels end so, and PTX does not promise it
                         what = problems.LEFT_AT_END(what)
                         found = replace(found, what=what, sure=False)
+                    elif not span.piece.sure:
+                        found = replace(found, what=f"perhaps {what}", sure=False)
                     yield found
                     return
 
@@ -588,6 +646,8 @@ class _ThreadTrace(Run):
         self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
         self._phases: dict[Key, int] = {}
+        # a copy out that data decide on and that nothing has waited for: its line, and the condition
+        self._perhaps: tuple[str, OpenCondition] | None = None
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
@@ -656,10 +716,12 @@ class _ThreadTrace(Run):
                 self._note("close", effect.spot, here, queue=effect.queue)
         elif isinstance(effect, Access):
             return
-        elif held is not True:
+        elif held is not True and not _is_copy_out(effect):
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
-            self._orders(on, effect, here)
+            if held is not True:
+                self._perhaps = _line(effect.spot), held
+            self._orders(on, effect, here, held is True)
 
     def _frees(self, freed: Freed, here: Here) -> None:
         """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
@@ -679,12 +741,12 @@ class _ThreadTrace(Run):
         if pieces:
             self._note("touch", freed.spot, here, pieces=pieces)
 
-    def _orders(self, on: Symbolic, effect: Effect, here: Here) -> None:
+    def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
             case StartedCopy(source, target, semaphore, spot):
                 sides = ((source, False, "copies from"), (target, True, "copies into"))
                 pieces = tuple(
-                    self._piece(on, view, here, writes, does, effect.mask is None)
+                    self._piece(on, view, here, writes, does, sure and effect.mask is None)
                     for view, writes, does in sides
                     if not _in_global(view)
                 )
@@ -704,6 +766,11 @@ class _ThreadTrace(Run):
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
+                if self._perhaps and semaphore.reference.name == COPIES_OUT:
+                    if left:
+                        # how many of the last groups are left depends on which there are
+                        raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
+                    self._perhaps = None
                 self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
             case Wait(_, semaphore, spot):
                 key = self._key(on, semaphore)

@@ -164,7 +164,7 @@ class MosaicGpuKernels(GpuKernels):
         return (MemoryUse("shared memory", tuple(parts), SHARED, SHARED, SHARED_FROM, "allocations of the body"),)
 
     def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
-        """No Element windows, and nothing but whole arrays in GMEM (lowering.py:684-716)."""
-        if operand.windowed and any(block.kind == "element" for block in operand.block):
+        """No Element windows of a `pallas_call` (lowering.py:684-716); a pipeline copies them (pipeline.py:114)."""
+        if pipeline == "pallas_call" and operand.windowed and any(block.kind == "element" for block in operand.block):
             return "Element windows are not supported by Mosaic GPU (lowering.py:684-716)"
         return ""

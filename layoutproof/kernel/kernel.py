@@ -298,6 +298,7 @@ class Kernel:
     lanes: of a kernel of a GPU, whether its code says how shared memory lies (lane semantics); else JAX chooses that
     itself (warpgroup semantics).
     tensor: of a kernel of a GPU, whether it has tensor memory, or warps that do different things (Blackwell).
+    ordered: of a kernel of a GPU, whether JAX puts barriers around what a warpgroup loads and stores.
     """
 
     name: str
@@ -337,6 +338,7 @@ class Kernel:
     threads: str = ""
     lanes: bool = True
     tensor: bool = False
+    ordered: bool = True
 
     @property
     def by_events(self) -> bool:

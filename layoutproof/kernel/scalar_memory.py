@@ -1,6 +1,7 @@
 """The integers that a call is given: scalar-prefetch operands, inputs whose blocks lie in SMEM, and some in VMEM.
 
-Of a kernel of SparseCores also the inputs of 32 bits in main memory, out of which it copies its lists of places.
+Of a kernel of SparseCores also the inputs of 32 bits in main memory, out of which it copies its lists of places. Of a
+kernel of a GPU the inputs of integers in global memory, out of which its threads load them.
 
 The body reads both as tables whose contents are unknown; assumptions speak of both by their names.
 """
@@ -52,6 +53,8 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     may reach past the end of the array, and where the array changes between programs.
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
+    if operand.memory == "gmem":
+        return _in_global_memory(operand)
     if operand.role == "in" and kernel.subcores and not operand.windowed:
         lists = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
         return lists and not any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
@@ -67,6 +70,12 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
         and extent % block.size == 0
         for extent, block in zip(operand.dims, operand.block, strict=True)
     )
+
+
+def _in_global_memory(operand: Operand) -> bool:
+    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied."""
+    known = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
+    return operand.role == "in" and not operand.windowed and not operand.unmodelled and known
 
 
 def _table(operand: Operand) -> Table:

@@ -299,6 +299,9 @@ def _advised(
     more = {n: [text for text in t.assumptions() if text not in own[n].assumptions()] for n, t in tables.items()}
     more |= {text.split(" ")[0].partition("[")[0]: [text] for text in said}
     texts = [*said] if said else [text for texts in more.values() for text in texts]
+    if not condition and not texts:
+        # asked by itself it is proved, and nothing more is to be assumed: its budget went to other questions
+        return finding
     if not condition:
         what = f"assume {listed([repr(text) for text in texts])} and it is proved"
         if within:

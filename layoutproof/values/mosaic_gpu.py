@@ -257,10 +257,11 @@ def _commit_group(on: Walking, equation: Equation, operands: list[Shaped]) -> li
 
 def _wait_out(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`wait_smem_to_gmem`: what was read has been written when the kernel ends, if not before."""
-    left = operands[0]
-    if not isinstance(left, Known) or left.sampled:
+    left = operands[0] if operands else None
+    if left is not None and (not isinstance(left, Known) or left.sampled):
         raise on.refuse("a wait for a number of copies that rests on data")
-    threads_of(on).drains(on, int(left.array))
+    # of jax 0.12 it is a parameter
+    threads_of(on).drains(on, int(equation.params["n"] if left is None else left.array))
     return []
 
 

@@ -5,13 +5,14 @@ What it prints is `docs/mosaic_gpu.md`; the text around the tables is in `mosaic
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from layoutproof.core.errors import LayoutError
-from layoutproof.kernel.kernel import Unmodelled
+from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from tests.pallas.mosaic_gpu_ops import NOT_TRACED, MosaicGpuOp, ops, pretended
@@ -19,8 +20,12 @@ from tests.pallas.mosaic_gpu_pairs import PAIRS
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
-HEAD, TABLE = Path(__file__).with_suffix(".md").read_text("utf-8").split("<!-- pairs -->\n")
-"""What stands before the pairs, and between them and the kernels of the wheel."""
+HEAD, REST = Path(__file__).with_suffix(".md").read_text("utf-8").split("<!-- pairs -->\n")
+TABLE, OTHERS = REST.split("<!-- public -->\n")
+"""What stands before the pairs, between them and the kernels of the wheel, and before those of tokamax."""
+
+PUBLIC = Path(__file__).resolve().parents[1] / "cases" / "mosaic_gpu_kernels.json"
+"""What is said of the kernels of tokamax."""
 
 MOST = 4
 """Reasons that are shown of an operation."""
@@ -34,6 +39,12 @@ def row(op: MosaicGpuOp) -> str:
             calls = kernels_of(function, arguments, target="v5e")
     except LayoutError as error:
         return _cells(op.name, op.chip, 0, "not traced", "", "", "", _short(str(error)))
+    count, reasons = said_of(calls)
+    return _row(op.name, op.chip, len(calls), count, reasons)
+
+
+def said_of(calls: Sequence[Kernel | Unmodelled]) -> tuple[dict[str, int], list[str]]:
+    """How many errors have each verdict, and the reasons of those that are not proved, each once."""
     count: Counter[str] = Counter()
     said: dict[str, None] = {}
     for call in calls:
@@ -47,11 +58,23 @@ def row(op: MosaicGpuOp) -> str:
             count[finding.verdict.value] += 1
             if finding.verdict.value != "proved" and finding.question != "analysable":
                 said[_short(finding.reason)] = None
-    reasons = [*said]
+    return {verdict: count[verdict] for verdict in ("proved", "unknown", "refuted")}, [*said]
+
+
+def _row(name: str, chip: str, calls: int, count: Mapping[str, int], reasons: Sequence[str]) -> str:
     more = [f"and {len(reasons) - MOST} more"] if len(reasons) > MOST else []
     whole = "refuted" if count["refuted"] else "unknown" if count["unknown"] else "proved"
     numbers = count["proved"], count["unknown"], count["refuted"]
-    return _cells(op.name, op.chip, len(calls), whole, *numbers, "; ".join([*reasons[:MOST], *more]))
+    return _cells(name, chip, calls, whole, *numbers, "; ".join([*reasons[:MOST], *more]))
+
+
+def public_rows() -> Iterator[str]:
+    """The rows of the kernels of tokamax, as `benchmarks/public_gpu_kernels.py` has kept them."""
+    for said in json.loads(PUBLIC.read_text("utf-8"))["rows"]:
+        if "failed" in said:
+            yield _cells(said["call"], said["chip"], 0, "not traced", "", "", "", said["failed"])
+        else:
+            yield _row(said["call"], said["chip"], said["kernels"], said, said["reasons"])
 
 
 def _cells(*cells: object) -> str:
@@ -73,7 +96,8 @@ def pairs() -> Iterator[str]:
 def page() -> str:
     """The page."""
     left = "".join(f"- `{name}`: {why}.\n" for name, why in NOT_TRACED.items())
-    return HEAD + "\n".join(pairs()) + "\n" + TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}"
+    wheel = TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}\n"
+    return HEAD + "\n".join(pairs()) + "\n" + wheel + OTHERS + "\n".join(public_rows()) + "\n"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.gpu_lowering import lowered_for_cuda
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
-from tests.pallas.mosaic_gpu_page import pairs, row
+from tests.pallas.mosaic_gpu_page import pairs, public_rows, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
@@ -278,10 +278,16 @@ NOT_AS_DOCUMENTED = {"blackwell_matmul_mgpu.matmul_kernel collective"}
 
 
 def test_the_page_refutes_no_right_kernel_of_the_wheel() -> None:
-    table = PAGE.read_text().partition("## The kernels of the wheel")[2]
+    table = PAGE.read_text().partition("## The kernels of the wheel")[2].partition("\n## ")[0]
     rows = [line.split(" | ") for line in table.splitlines() if "_mgpu." in line and line.startswith("| ")]
     assert [cells[0].removeprefix("| ") for cells in rows] == [op.name for op in ops()]
     assert {cells[0].removeprefix("| ") for cells in rows if cells[3] == "refuted"} == NOT_AS_DOCUMENTED
+
+
+def test_the_page_has_the_kernels_of_tokamax_and_refutes_none() -> None:
+    rows = [*public_rows()]
+    assert set(rows) <= set(PAGE.read_text().splitlines())
+    assert not [row for row in rows if row.split(" | ")[3] == "refuted"]
 
 
 def test_the_page_has_all_pairs() -> None:

@@ -210,3 +210,42 @@ def test_random_products_are_refused_as_jax_refuses_them() -> None:
         assert (verdict is Verdict.REFUTED) == bool(refused), (product, verdict, reason, refused)
         seen[verdict] += 1
     assert min(seen[Verdict.PROVED], seen[Verdict.REFUTED]) > 20, seen
+
+
+def folded(tiles: tuple[int, ...], parts: int = 2) -> Any:
+    """acc += a @ b, where b has its columns in several dimensions and is seen as a matrix."""
+
+    def body(o_gmem: Any, a: Any, b: Any, acc: Any) -> None:
+        plgpu.wgmma(acc, a, b.at[0].reshape(64, 128))
+        plgpu.wgmma_wait(0)
+
+    def memory(shape: tuple[int, ...], tiles: tuple[int, ...]) -> Any:
+        lies = plgpu.TilingTransform(tiles), plgpu.SwizzleTransform(tiles[-1] * 2)
+        return plgpu.SMEM(shape, jnp.float16, transforms=lies)
+
+    out = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    right = memory((2, 64, parts, 128 // parts), tiles)
+    scratch = [memory((64, 64), (8, 64)), right, plgpu.ACC((64, 128), jnp.float32)]
+    return plgpu.kernel(body, out_type=out, grid=(1,), grid_names=("i",), scratch_types=scratch)
+
+
+@pytest.mark.parametrize(
+    ("tiles", "parts", "verdict"),
+    [
+        ((8, 1, 64), 2, Verdict.PROVED),
+        ((8, 1, 32), 2, Verdict.REFUTED),
+        ((8, 1, 32), 4, Verdict.REFUTED),
+        ((4, 1, 64), 2, Verdict.REFUTED),
+        ((1, 64), 2, Verdict.REFUTED),
+        # each of its tiles would be none of the folded memory
+        ((8, 2, 64), 2, Verdict.UNKNOWN),
+    ],
+)
+def test_an_operand_that_is_folded_lies_as_it_did(tiles: tuple[int, ...], parts: int, verdict: Verdict) -> None:
+    found = lp.kernels(folded(tiles, parts), target="mosaic_gpu").findings
+    assert {f.verdict for f in found if f.question == "wgmma_tiles" and f.severity == "error"} == {verdict}
+    if verdict is Verdict.PROVED:
+        assert lowered_for_cuda(jax.jit(folded(tiles, parts))).as_text()
+        return
+    with pytest.raises((ValueError, NotImplementedError, AssertionError)):
+        lowered_for_cuda(jax.jit(folded(tiles, parts)))

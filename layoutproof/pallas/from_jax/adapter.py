@@ -61,6 +61,11 @@ MOSAIC_GPU = "jax._src.pallas.mosaic_gpu.primitives"
 """The module of the primitives that Mosaic GPU alone has."""
 _AS_OTHERS = ("load", "semaphore_signal", "semaphore_wait")
 """Its primitives that have the names of others."""
+_RENAMED = {
+    name.removesuffix("_p"): name
+    for name in ("set_max_registers_p", "wgmma_accumulator_deref_p", "wgmma_accumulator_store_p", "inline_mgpu_p")
+}
+"""Names of them in jax 0.12, and those of before, by which they are read."""
 
 _OURS = str(Path(__file__).resolve().parents[2]) + os.sep
 
@@ -627,8 +632,9 @@ def name_of(primitive: JaxPrimitive) -> str:
     own = _primitives(len(sys.modules)).get(name)
     if any(value is primitive for value in vars(sys.modules.get(SPARSE_CORE, contextlib)).values()):
         return f"sc_{name.removeprefix('sc_')}"
-    if name in _AS_OTHERS and any(p is primitive for p in vars(sys.modules.get(MOSAIC_GPU, contextlib)).values()):
-        return f"mgpu_{name}"
+    of_gpu = name in (*_AS_OTHERS, *_RENAMED)
+    if of_gpu and any(p is primitive for p in vars(sys.modules.get(MOSAIC_GPU, contextlib)).values()):
+        return _RENAMED.get(name, f"mgpu_{name}")
     return name if own is None or any(p is primitive for p in own) else f"{name} of another package"
 
 

@@ -28,8 +28,6 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     mesh = meshes[0]
     if "mosaic_gpu" not in type(mesh).__module__:
         raise UnsupportedOp(problems.GPU_GRID())
-    if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
-        raise UnsupportedOp(problems.GPU_NO_BARRIERS())
     if params.get("input_output_aliases"):
         raise UnsupportedOp(problems.GPU_ALIASES())
     inner, _ = opened(jaxprs[0])
@@ -60,7 +58,10 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         threads=threads if threads in together else "",
         lanes=_lanes(params.get("compiler_params")),
         tensor=_of_blackwell(inner),
+        ordered=not getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False),
     )
+    if not (kernel.ordered or kernel.by_events):
+        raise UnsupportedOp(problems.GPU_NO_BARRIERS())
     return with_body(jaxprs[0], kernel)
 
 
@@ -109,8 +110,9 @@ def allocated_in(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
 
 def _as_allocated(one: Scratch, aval: JaxAval) -> Scratch:
     """Tensor memory as so many columns of 128 lanes of 4 bytes, as its layout takes them; other memory as it is."""
-    layout = getattr(aval, "layout", None)
-    if one.memory != "tmem" or layout is None:
+    # other memory has no layout, and raises where it is asked for it
+    layout = getattr(aval, "layout", None) if one.memory == "tmem" else None
+    if layout is None:
         return one
     columns = layout.cols_in_shape(tuple(map(int, one.dims)), ELEMENT_BITS[one.dtype])
     return Scratch((TENSOR_ROWS, int(columns)), "u32", "tmem")

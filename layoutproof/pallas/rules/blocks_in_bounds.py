@@ -5,7 +5,8 @@ or writes over it; in interpret mode it is clamped to the last block and looks r
 Refuted by: the smallest `program` whose block is outside, with the values that it reads from tables as `reads`.
 Example: array f32[256], block 128, grid 3, index (i) -> (i): program 2 asks for block 2, and there are blocks 0 and 1.
 Partial blocks are in bounds (`partial_blocks` lists them), and so is a block larger than its array.
-Element windows must lie in the virtually padded array as a whole, bounded slices in the array itself.
+Element windows must lie in the virtually padded array as a whole, bounded slices in the array itself. Those of a
+pipeline of a GPU may end behind it: its copies are clipped (`OOBFillMode.ZEROS`).
 Checked per dimension and not by flat offset: a column that runs over into the next row is found.
 Source: slices_for_invocation in JAX's page "Grids and BlockSpecs"; jax/_src/pallas/core.py (jax 0.10.2).
 Fix: return a block index, not an element offset; let the grid be pl.cdiv(array, block).
@@ -75,6 +76,7 @@ def unasked(kernel: Kernel) -> Settled:
 
 
 def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
+    operand = _clipped(kernel, operand)
     # dimensions that read no table are separate: a violation there holds for all tables
     by_reading: dict[bool, list[int]] = {}
     for d, term in enumerate(operand.index):
@@ -83,6 +85,17 @@ def _of(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         yield _inside(kernel, _only(operand, dims), dims, reading)
     if any(size is not None for size in operand.sizes):
         yield _ends(kernel, operand)
+
+
+def _clipped(kernel: Kernel, operand: Operand) -> Operand:
+    """The operand as a GPU's copies have it: what of a window is behind the end of the array is zero, or not stored."""
+    if kernel.platform != "mosaic_gpu":
+        return operand
+    blocks = list(operand.block)
+    for k, block in enumerate(blocks):
+        if block.kind == "element" and isinstance(block.size, int):
+            blocks[k] = replace(block, high=block.high + block.size - 1)
+    return replace(operand, block=tuple(blocks))
 
 
 def _only(operand: Operand, dims: list[int]) -> Operand:

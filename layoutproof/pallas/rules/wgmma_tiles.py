@@ -21,6 +21,7 @@ shared memory lies. Operands through reshapes are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from layoutproof.bodies.claims import not_modelled
@@ -121,13 +122,46 @@ def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
 
 
 def _settled(acc: Access, use: StartedUse) -> Settled:
-    *left, right = use.views
-    if acc.view.dims is None or right.dims is None or any(turned(view) is None for view in use.views):
+    views = tuple(map(_folded, use.views))
+    *left, right = views
+    if acc.view.dims is None or right.dims is None or any(turned(view) is None for view in views):
         return undecided(problems.OPERAND_VIEW())
-    if any(view.dtype not in ELEMENT_BITS for view in use.views):
+    if any(view.dtype not in ELEMENT_BITS for view in views):
         return undecided(problems.NO_BITS(right.dtype))
     refused = next(of_operands(left, right, turns=False), None) or next(_of_product(acc.view, left, right), None)
     return refused or by_rule("")
+
+
+def _folded(view: View) -> View:
+    """An operand whose dimensions are folded into fewer, as memory of that shape; as it is where that is not so.
+
+    Of those that are folded into one the last one alone may lie in tiles: each tile is one of the folded memory then
+    (`UntilingTransform.commute_reshape` in jax/_src/pallas/mosaic_gpu/core.py).
+    """
+    at = next((k for k, step in enumerate(view.steps) if step.kind == "reshape" and not step.dtype), None)
+    if at is None or len(view.reference.tilings) != 1:
+        return view
+    tiled = len(view.reference.tilings[0])
+    for step in view.steps[:at]:
+        if step.kind != "slices" or any(piece.single for piece in step.slices[len(step.dims) - tiled :]):
+            return view
+    tiling, step = list(view.reference.tilings[0]), view.steps[at]
+    dims, tiles = list(step.dims), []
+    for extent in reversed(step.after or ()):
+        if not tiling:
+            break
+        # the last ones that make up the extent, of which all but the last have tiles of one
+        last, many = tiling.pop(), dims.pop()
+        while many < extent and tiling and dims and tiling[-1] == 1:
+            tiling.pop()
+            many *= dims.pop()
+        if many != extent:
+            return view
+        tiles.append(last)
+    if tiling or step.after is None:
+        return view
+    lies = replace(view.reference, dims=step.after, tilings=(tuple(reversed(tiles)),))
+    return View(lies, view.steps[at + 1 :])
 
 
 def turned(view: View) -> bool | None:

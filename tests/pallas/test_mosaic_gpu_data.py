@@ -1,0 +1,245 @@
+"""Kernels of Mosaic GPU where data decide what threads do, or JAX leaves out its barriers: right and wrong ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="kernels are traced")
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+import layoutproof as lp
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.mosaic_gpu import _left
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.core.term import Term
+from layoutproof.ir.program import Equation, primitive
+from layoutproof.pallas.from_jax.adapter import name_of
+from tests.said import Said
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="as of jax 0.10.2"),
+]
+
+F = jnp.float32
+WHOLE = jax.ShapeDtypeStruct((512, 128), F)
+COUNT = jax.ShapeDtypeStruct((1,), jnp.int32)
+RACE, STORED, BOUNDS = "body_races", "outputs_stored", "body_in_bounds"
+
+
+def open_of(function: Any, *args: Any, assume: tuple[str, ...] = ()) -> list[Finding]:
+    """The errors that are not proved."""
+    found = lp.kernels(function, *args, target="mosaic_gpu", assume=assume).findings
+    return [f for f in found if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
+
+
+def copied_by_data(left: int = 0, commit: bool = True, drained: bool = True, at_end: bool = True) -> Any:
+    """Two threads, of which one stores and copies out what data decide on, four times into one memory."""
+
+    def body(n_gmem: Any, x_gmem: Any, o_gmem: Any, x_s: Any, o_s: Any, full: Any, empty: Any) -> None:
+        wg, many = lax.axis_index("wg"), n_gmem[0]
+
+        @pl.when(wg == 0)
+        def _() -> None:
+            @pl.loop(0, 4)
+            def _(k: Any) -> None:
+                pl.when(k >= 1)(lambda: plgpu.barrier_wait(empty))
+                plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(k * 64, 64)], x_s, full)
+
+            plgpu.barrier_wait(empty)
+
+        @pl.when(wg == 1)
+        def _() -> None:
+            @pl.loop(0, 4)
+            def _(k: Any) -> None:
+                plgpu.barrier_wait(full)
+                if drained:
+                    plgpu.wait_smem_to_gmem(left)
+                o_s[...] = x_s[...] * 2
+                plgpu.barrier_arrive(empty)
+                if commit:
+                    plgpu.commit_smem()
+
+                @pl.when(many > k)
+                def _() -> None:
+                    plgpu.copy_smem_to_gmem(o_s, o_gmem.at[pl.ds(k * 64, 64)])
+
+            if at_end:
+                plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(
+        body,
+        out_type=WHOLE,
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.Barrier()],
+    )
+
+
+def test_copies_out_that_data_decide_on_are_proved_but_for_what_they_store() -> None:
+    assert {f.question for f in open_of(copied_by_data(), COUNT, WHOLE)} == {STORED}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "question"),
+    [
+        ({"drained": False}, "dma_order"),
+        ({"at_end": False}, "dma_order"),
+        ({"commit": False}, "commit_smem"),
+        ({"left": 1}, "dma_order"),
+    ],
+)
+def test_copies_out_that_data_decide_on_are_never_green_where_they_are_wrong(
+    wrong: dict[str, Any], question: str
+) -> None:
+    found = {f.question: f.verdict for f in open_of(copied_by_data(**wrong), COUNT, WHOLE)}
+    # whether it happens is up to data, so that it is not refuted either
+    assert found[question] is Verdict.UNKNOWN
+
+
+def test_how_many_copies_are_left_is_not_known_where_data_decide() -> None:
+    (found,) = (f for f in open_of(copied_by_data(left=1), COUNT, WHOLE) if f.question == "dma_order")
+    assert Said("bodies.thread_reaches").of(found.reason)
+
+
+def looked_up(x_gmem: Any, i_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
+    """Rows of the input where a list of places says."""
+    first = i_gmem[lax.axis_index("i")] * 64
+    plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(lax.axis_index("i") * 64, 64)], smem, barrier)
+    plgpu.barrier_wait(barrier)
+    plgpu.copy_smem_to_gmem(smem, o_gmem.at[pl.ds(first, 64)])
+    plgpu.wait_smem_to_gmem(0)
+
+
+def lookup() -> Any:
+    return plgpu.kernel(
+        looked_up,
+        out_type=WHOLE,
+        grid=(8,),
+        grid_names=("i",),
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier()],
+    )
+
+
+LIST = WHOLE, jax.ShapeDtypeStruct((8,), jnp.int32)
+WITHIN = "0 <= args[1] < 8"
+
+
+@pytest.mark.parametrize(
+    ("assume", "left"),
+    [
+        ((WITHIN, "args[1] is injective", "args[1] is onto"), set()),
+        ((WITHIN,), {STORED, RACE}),
+        (("0 <= args[1] < 9",), {STORED, RACE, BOUNDS}),
+        ((), {STORED, RACE, BOUNDS}),
+    ],
+)
+def test_lists_in_global_memory_are_tables_that_assumptions_speak_of(assume: tuple[str, ...], left: set[str]) -> None:
+    found = open_of(lookup(), *LIST, assume=assume)
+    assert {f.question for f in found} == left
+    # a caller may give another list: nothing is refuted, and nothing is green
+    assert {f.verdict for f in found} <= {Verdict.UNKNOWN}
+
+
+def lanes(second: str = "", ordered: bool = False, threads: int = 2) -> Any:
+    """One thread fetches, and one loads, stores and copies out, where JAX puts no barrier around loads and stores."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, o_s: Any, full: Any, empty: Any) -> None:
+        wg = lax.axis_index("wg")
+        fetches, computes = (0, 1) if second != "fetches" else (1, 1)
+
+        @pl.when(wg == fetches)
+        def _() -> None:
+            plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(0, 64)], x_s, full)
+
+        @pl.when(wg == computes)
+        def _() -> None:
+            plgpu.barrier_wait(full)
+            o_s[...] = x_s[...] * 2
+            if second == "reads":
+                plgpu.barrier_arrive(empty)
+                plgpu.barrier_wait(empty)
+                o_s[...] = o_s[...] + 1
+            if second == "stores":
+                o_s[...] = x_s[...] * 3
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(o_s, o_gmem.at[pl.ds(0, 64)])
+            plgpu.wait_smem_to_gmem(0)
+            o_s[...] = x_s[...] * 4
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(o_s, o_gmem.at[pl.ds(64, 64)])
+            plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((128, 128), F),
+        num_threads=threads,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.Barrier()],
+        compiler_params=plgpu.CompilerParams(unsafe_no_auto_barriers=not ordered),
+    )
+
+
+def test_without_barriers_of_jax_what_needs_none_is_proved() -> None:
+    assert not open_of(lanes(), WHOLE)
+
+
+@pytest.mark.parametrize("second", ["reads", "stores", "fetches"])
+def test_without_barriers_of_jax_what_needs_them_is_never_green(second: str) -> None:
+    assert not open_of(lanes(second, ordered=True), WHOLE)
+    found = {f.question: f for f in open_of(lanes(second), WHOLE)}
+    assert found["dma_order"].verdict is Verdict.UNKNOWN
+    assert Said("bodies.read_and_stored").of(found["dma_order"].reason)
+
+
+def windows(first: int) -> Any:
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        def step(_: Any, x_s: Any, o_s: Any) -> None:
+            o_s[...] = x_s[...] * 2
+
+        plgpu.emit_pipeline(
+            step,
+            grid=(3,),
+            in_specs=[plgpu.BlockSpec((pl.Element(64), 128), lambda k: (first + k * 64, 0))],
+            out_specs=[plgpu.BlockSpec((64, 128), lambda k: (k, 0))],
+        )(x_gmem, o_gmem)
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((192, 128), F))
+
+
+@pytest.mark.parametrize(("first", "refuted"), [(8, False), (383, False), (384, True)])
+def test_a_pipeline_of_a_gpu_has_windows_of_elements_that_begin_inside(first: int, refuted: bool) -> None:
+    found = open_of(windows(first), WHOLE)
+    assert {f.question for f in found} == ({"blocks_in_bounds"} if refuted else set())
+    assert {f.verdict for f in found} <= {Verdict.REFUTED}
+
+
+def test_how_many_a_wait_leaves_is_a_parameter_in_newer_versions() -> None:
+    def wait(**params: Any) -> Equation:
+        return Equation(primitive("wgmma_wait"), (), (), params, "")
+
+    assert _left(wait(n=1), []) == Term("int", 1)
+    with pytest.raises(UnsupportedOp):
+        _left(wait(), [])
+
+
+@pytest.mark.parametrize("name", ["set_max_registers", "wgmma_accumulator_deref", "inline_mgpu"])
+def test_primitives_of_newer_versions_are_read_by_their_names_of_before(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jax._src.pallas.mosaic_gpu import primitives
+    from jax.extend.core import Primitive
+
+    newer = Primitive(name)
+    monkeypatch.setattr(primitives, f"{name}_p", newer)
+    assert name_of(newer) == f"{name}_p"
+    # anybody's primitive of the name is none of them
+    assert name_of(Primitive(name)) == name
