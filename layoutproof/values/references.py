@@ -327,16 +327,10 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
         for word, part in zip(view.words, value.parts, strict=True):
             store(on, word, Known(np.zeros(word.shape)) if part is None else part, mask)
         return
-    if isinstance(value, BitWords) and len(value.parts) == 1 and value.dtype == memory.dtype:
-        # words of one element each are these elements, seen through another type
-        (part,) = value.parts
-        value = Known(np.zeros(value.shape)) if part is None else part
+    value = _held_in(memory, value, missing)
     if on.watch is not None and not on.watch.stores(on, memory, value):
         return
     memory.changed = True
-    if missing and memory.holds_words:
-        # such integers may be any: 0 stands beside bits of data
-        value = Known(np.zeros(value.shape))
     if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
@@ -364,6 +358,19 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
     memory.put(on.numbers, value, put)
     if (left := _left(on, memory, missing)) is not None:
         left.reshape(-1)[flat] = missing
+
+
+def _held_in(memory: HeldMemory, value: Shaped, missing: bool) -> Shaped:
+    """A value as memory holds it: words of one element each are elements, seen through another type.
+
+    missing: whether they are integers that were never written, which may be any: 0 stands beside bits of data.
+    """
+    if missing and memory.holds_words:
+        return Known(np.zeros(value.shape))
+    if isinstance(value, BitWords) and len(value.parts) == 1 and value.dtype == memory.dtype:
+        (part,) = value.parts
+        return Known(np.zeros(value.shape)) if part is None else part
+    return value
 
 
 def _left(on: Walking, memory: HeldMemory, missing: bool) -> Array | None:
