@@ -34,7 +34,7 @@ from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.array_parts import ArrayPart, parts, reduced
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
-from layoutproof.searching.machines import of_loaded, of_products
+from layoutproof.searching.machines import of_loaded, of_matmul, of_products
 from layoutproof.searching.problem import Problem
 from layoutproof.searching.traced import FUNCTION, Prices, priced, prices
 
@@ -206,8 +206,8 @@ class _Products:
             ratios = [Fraction(a, b) for a, b in zip(values.values(), other, strict=True) if min(a, b) > 0 and a != b]
             if len(ratios) < sum(a != b for a, b in zip(values.values(), other, strict=True)):
                 continue
-            up = prod((max(ratio, 1) for ratio in ratios), start=Fraction(1))
-            down = prod((min(ratio, 1) for ratio in ratios), start=Fraction(1))
+            up = prod((ratio for ratio in ratios if ratio > 1), start=Fraction(1))
+            down = prod((ratio for ratio in ratios if ratio < 1), start=Fraction(1))
             grown = max(up, Fraction(paired, work.held))
             held, every = floor(work.held * down), floor(work.products * down / up)
             most = of_products(ceil(work.held * grown), ceil(work.products * grown / down))
@@ -378,7 +378,8 @@ class Legal:
         found = [] if seen is None else list(seen.bounds(values, kernel))
         if not found:
             raise _Untold
-        return min(most for most, *_ in found), *max(each for _, *each in found)
+        _, least, held = max(found, key=operator.itemgetter(1))
+        return min(most for most, *_ in found), least, held
 
     def _of(self, values: Mapping[str, int], calls: Kernels, known: Kernels, traced: bool) -> Legality:
         """The answer about a configuration whose calls are known. _Untold where terms do not say enough.
@@ -523,14 +524,14 @@ class Legal:
             if use.used + least <= use.limit:
                 raise _Untold
             return problems.VMEM_WITH_PRODUCT(use.used, use.limit, least, held)
-        kept = self.problem.kept_free(kernel)
-        if 100 * use.used <= use.limit * (100 - kept.percent) and (work is None or work.kind != "matmul"):
-            return ""
         if work is not None and work.kind == "matmul":
-            blocks = of_loaded(kernel)
-            most = COMPILED[work.kind][1] * use.used
-            if min(most, most if blocks is None else use.used + blocks) <= use.limit:
+            kept, blocks = of_matmul(), of_loaded(kernel)
+            if blocks is not None and use.used + blocks <= use.limit:
                 return ""
+        else:
+            kept = self.problem.kept_free(kernel)
+        if 100 * use.used <= use.limit * (100 - kept.percent):
+            return ""
         return problems.VMEM_ABOVE_SHARE(use.used, use.limit, 100 - kept.percent, kept.source)
 
     def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
