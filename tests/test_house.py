@@ -52,6 +52,31 @@ def test_import_is_light() -> None:
     assert shown.strip() == "[] []"
 
 
+NOT_ASKED = (
+    "gzip",
+    "json",
+    "pathlib",
+    "tomllib",
+    "layoutproof.core.files",
+    "layoutproof.kernel.kernel_parts",
+    "layoutproof.layouts.axe.layout",
+    "layoutproof.registry.expressions",
+)
+
+
+def test_a_cold_question_imports_what_it_asks_alone() -> None:
+    """It reads no file, and has one layout, which is a text. Garbage is looked for seldom while modules are made."""
+    code = (
+        "import gc, sys\n"
+        "from layoutproof.__main__ import main\n"
+        "sys.argv = ['layoutproof', 'ask', 'injective', 'bf16[4096,11008]{1,0:T(8,128)(2,1)}']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print(sorted({{*{NOT_ASKED!r}}} & set(sys.modules)), gc.get_threshold()[0])\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "[] 50000"
+
+
 @pytest.mark.parametrize("name", properties())
 def test_each_property_is_complete(name: str) -> None:
     """A property module has LAYOUTS, claims, and a page that says why it matters and what refutes it."""

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypedDict
 
 import click
@@ -15,10 +14,11 @@ from layoutproof.cli import problems
 from layoutproof.cli.progress import listener
 from layoutproof.core.document import Doc, Document, Failure, envelope
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import write_whole as write_whole
 from layoutproof.core.visible import json_text, visible_lines
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from layoutproof.core.finding import Answer
 
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -131,12 +131,29 @@ also_option = click.option(
 _BARE = re.compile(r"\s*\w+\s*\[[^\]{}()]*\]\s*")
 
 
+def _path(context: click.Context, parameter: click.Parameter, given: str | None) -> Path | None:
+    """The path of a file that an option names; what paths are is imported only where there is one."""
+    if given is None:
+        return None
+    from pathlib import Path
+
+    return Path(given)
+
+
 svg_option = click.option(
     "--svg",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(dir_okay=False),
+    callback=_path,
     help="Write a picture of what was found to this file.",
 )
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file in one step, as `core.files` does it."""
+    from layoutproof.core import files
+
+    files.write_whole(path, data)
 
 
 def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:

@@ -8,15 +8,11 @@ checked before anything is read.
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
-import json
 import os
 import re
 import stat
 import sys
-import tomllib
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -51,7 +47,7 @@ MAX_CONFIG = 4 * MIB
 """Bytes of a pyproject.toml."""
 MOST_PARTS = 100
 """Of one key of it, `a.b.c`."""
-_OF_KEY = re.compile(r"""([\w\-]++|"[^"\n]*+"|'[^'\n]*+')|[^\S\n]++|[^\w\-]""")
+_OF_KEY = r"""([\w\-]++|"[^"\n]*+"|'[^'\n]*+')|[^\S\n]++|[^\w\-]"""
 
 _GZIP = b"\x1f\x8b"
 _KINDS = (
@@ -105,6 +101,8 @@ def not_own(found: os.stat_result) -> str:
 
 def read_json(path: str | Path, most: int) -> Any:
     """The value in a JSON file of at most `most` bytes. Raises LayoutError, with the file, where it is no JSON."""
+    import json  # here, and others below: they take a cold command milliseconds, and most need none of them
+
     data = read(path, most)
     try:
         return json.loads(data)
@@ -120,6 +118,8 @@ def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
     >>> toml_of("a.b = 1", "pyproject.toml")
     {'a': {'b': 1}}
     """
+    import tomllib
+
     try:
         text = data.decode() if isinstance(data, bytes) else data
         if _parts(text) <= MOST_PARTS:
@@ -134,7 +134,7 @@ def toml_of(data: str | bytes, place: str) -> dict[str, Any]:
 def _parts(text: str) -> int:
     """Of the longest of what may be keys."""
     longest, parts, dotted = 1, 1, False
-    for found in _OF_KEY.finditer(text):
+    for found in re.finditer(_OF_KEY, text):
         if found[0] == ".":
             dotted = not dotted
         elif found[1]:
@@ -260,10 +260,14 @@ def unpacked(data: bytes, most: int = MAX_TEXT) -> bytes:
 
     LayoutError for a broken packed file, for one that unpacks to more than `most` bytes, and for too many lines.
 
+    >>> import gzip
     >>> unpacked(gzip.compress(b"HloModule m")), unpacked("\\ufeffHloModule m".encode("utf-16"))
     (b'HloModule m', b'HloModule m')
     """
     if data.startswith(_GZIP):
+        import gzip
+        import zlib
+
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
                 data = stream.read(most + 1)
@@ -325,6 +329,9 @@ def _regular(path: str | Path, found: os.stat_result, most: int, own: bool) -> N
 
 
 def _text(stream: BinaryIO, path: str | Path) -> io.TextIOWrapper:
+    import gzip
+    import zlib
+
     try:
         buffered: Any = io.BufferedReader(stream)
         if buffered.peek(2)[:2] == _GZIP:
@@ -337,6 +344,8 @@ def _text(stream: BinaryIO, path: str | Path) -> io.TextIOWrapper:
 
 
 def _bounded(text: TextIO, path: str | Path) -> Iterator[str]:
+    import zlib
+
     number, total = 0, 0
     while True:
         try:

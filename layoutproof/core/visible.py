@@ -9,7 +9,6 @@ points are shown instead, as Python escapes them. Data for programs is unchanged
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -62,6 +61,8 @@ def json_text(value: object) -> str:
     }
     """
     # outside of strings there are only blanks and ends of lines, which stay
+    import json
+
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return _UNUSUAL.sub(lambda c: c[0] if _is_seen(c[0]) else json.dumps(c[0])[1:-1], text)
 

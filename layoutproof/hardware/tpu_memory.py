@@ -8,8 +8,9 @@ An array that XLA keeps in VMEM as a whole needs no window, so that windows boun
 is a program by itself it keeps those that it converts or copies first or after (truth values, a default layout that is
 not row-major, an input that an output overwrites), inputs that it fetches while it does so with another input, and on
 7x every input; each with the kernel's limit fits into all of VMEM. Of a call among other operations any array that fits
-may be one. Measured on libtpu 0.0.52, 2026-11-23: 110 calls on v2 to 7x, arrays of 4 KiB to 128 MiB, and
-`benchmarks/vmem_bounds.py`, which asks about calls at random.
+may be one, but for the results of a call after which there is none. Measured on libtpu 0.0.52, 2026-11-23: 110 calls on
+v2 to 7x, arrays of 4 KiB to 128 MiB, and `benchmarks/vmem_bounds.py`, which asks about calls at random; the last one on
+2026-11-29: `benchmarks/vmem_last.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.numbers import INTS, Numbers
 from layoutproof.core.size import Size
-from layoutproof.core.term import Amount
+from layoutproof.core.term import Amount, reads
 from layoutproof.hardware.facts import AS_THE_RULE, Fact
 from layoutproof.hardware.tpu_chips import CHIPS
 from layoutproof.hardware.tpu_layouts import relaid
@@ -123,7 +124,7 @@ def _spared(kernel: Kernel, target: str, limit: int) -> Iterable[tuple[str, int]
 
 def _kept_whole(kernel: Kernel, operand: Operand, target: str) -> str:
     """Why XLA may keep an array in VMEM, "" = it does not, of a call that is a program by itself."""
-    if not kernel.alone:
+    if not kernel.alone and not (kernel.last and operand.role == "out"):
         return "other operations make it or take it"
     if operand.role == "in" and CHIPS[target].fetches:
         return f"{target} fetches inputs"
@@ -154,15 +155,23 @@ def _converted(kernel: Kernel, operand: Operand, target: str) -> str:
 
 
 def _stays(kernel: Kernel, operand: Operand) -> bool:
-    """Whether a block may be the same for all programs: it is for the first and for the last ones."""
+    """Whether a block may be the same for all programs: it is for the first and for the last ones.
+
+    What a table says the compiler does not know, so that such a block has all its buffers.
+    """
     programs: list[dict[str, int]] = [{}, {}]
+    unknown = set()
     for name, extent in zip(kernel.grid_names, kernel.grid, strict=True):
         if type(extent) is not int:
-            return True
+            unknown.add(name)
+            continue
         for at, value in zip(programs, (0, extent - 1), strict=True):
             at[name] = value
+    if reads(operand.index):
+        return False
+    known = [term for term in operand.index if not unknown.intersection(term.names())]
     try:
-        first, last = ([term.evaluate(at, INTS) for term in operand.index] for at in programs)
+        first, last = ([term.evaluate(at, INTS) for term in known] for at in programs)
     except (Undecided, KeyError, ZeroDivisionError):
         return False
     return first == last

@@ -252,13 +252,14 @@ class Work:
 
     kind: elementwise, reduction, matmul or attention.  flops: of its matrix products.  always: whether every program
     does all of these; otherwise some stand under conditions.  held: bytes of the largest product that the body works
-    on before it is stored, 0 = none.
+    on before it is stored, 0 = none.  products: of all of them in vector registers, those of an unrolled loop each.
     """
 
     kind: str
     flops: int = 0
     always: bool = True
     held: int = 0
+    products: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,6 +285,8 @@ class Kernel:
     unread: why its body is not read, "" where it is read, and of a call that is stated without one.
     relations: the assumptions on several tables, or several entries, together.
     alone: whether the program only makes the call: its arrays come from and go to the device's main memory.
+    last: of a call among other operations, whether all of these come before it, since it needs what they give, and the
+    program's results are the call's: those go to the device's main memory.
     axes: (name, extent) of each axis of the mesh of devices around the call, whose place the body may ask for.
     work: of the body, None = not analysed.
     dims_below: an exclusive bound on every dimension of an array, None = unknown.
@@ -324,6 +327,7 @@ class Kernel:
     relations: tuple[Relation, ...] = ()
     unread: str = ""
     alone: bool = True
+    last: bool = False
     axes: tuple[tuple[str, int], ...] = ()
     work: Work | None = field(default=None, repr=False)
     around: Any = field(default=None, repr=False)

@@ -20,7 +20,6 @@ from layoutproof.core.message import message_of
 from layoutproof.core.result import Verdict
 from layoutproof.core.size import product
 from layoutproof.core.term import Term
-from layoutproof.layouts.axe.layout import AxeLayout
 from layoutproof.questions import problems
 from layoutproof.registry.catalogue import check_options, is_of_kernels, layout_property
 from layoutproof.registry.hardware import resolve
@@ -160,7 +159,11 @@ def _admitted(read: list[Any]) -> list[Any]:
 
     Such a layout is for every shape with as many elements (arXiv:2601.19092, section 2.3: shape admission).
     """
-    if len(read) != 2 or not any(isinstance(layout, AxeLayout) and layout.shape is None for layout in read):
+    if len(read) != 2:
+        return read
+    from layoutproof.layouts.axe.layout import AxeLayout
+
+    if not any(isinstance(layout, AxeLayout) and layout.shape is None for layout in read):
         return read
     one, other = read
     left, right = (map_of(layout).domain.extents for layout in read)

@@ -14,7 +14,6 @@ from layoutproof.core.bounds import check_data, check_length, check_text
 from layoutproof.core.errors import LayoutError, Undecided, shorten, unknown_name
 from layoutproof.core.index_map import IndexMap
 from layoutproof.registry import problems
-from layoutproof.registry.expressions import evaluate, operators
 
 WANTED = (("read", "looks_like"),)
 """The protocol of a language's module."""
@@ -68,6 +67,8 @@ def read_layout(value: object, mode: str = "strict") -> Any:
     if isinstance(value, IndexMap) or hasattr(value, "index_map"):
         return value
     if isinstance(value, Mapping):
+        from layoutproof.registry.expressions import evaluate, operators
+
         if len(value) != 1:
             raise LayoutError(
                 problems.LAYOUT_KEYS(

@@ -112,6 +112,11 @@ class Candidates:
             self._learn(values, found)
         return found, True
 
+    def like(self, values: Mapping[str, int]) -> tuple[Kernel, ...]:
+        """The calls with terms of those who decide as a candidate that was traced; () = there are none."""
+        place = None if self.stopped else _walked(self._root, values)
+        return () if place is None or place.end is None else place.end.calls
+
     def itself(self, values: Mapping[str, int]) -> Kernels:
         """The calls of one candidate, by tracing it."""
         self.traced += 1

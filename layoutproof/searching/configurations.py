@@ -12,27 +12,29 @@ refuses in a body for the shape of a reference is seen of those that are traced;
 
 from __future__ import annotations
 
-import itertools
 import operator
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import prod
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import ceil, floor, prod
 
 from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import LayoutError, Undecided, closest, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.message import Message
 from layoutproof.core.result import Verdict
-from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled
+from layoutproof.kernel.kernel import Kernel, KernelTarget, MemoryUse, Unmodelled, Work
 from layoutproof.pallas.judge import GRID, conditions_of, judge
 from layoutproof.searching import problems
 from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.array_parts import ArrayPart, parts, reduced
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
+from layoutproof.searching.machines import of_loaded, of_matmul, of_products
 from layoutproof.searching.problem import Problem
 from layoutproof.searching.traced import FUNCTION, Prices, priced, prices
 
@@ -99,8 +101,8 @@ MOST = 1 << 14
 """Configurations of a space that are enumerated; of more `sample` says how many are looked at."""
 
 COMPILED = {
-    "matmul": (0.96, 1.32),
-    "attention": (0.83, 2.72),
+    "matmul": (0.94, 1.34),
+    "attention": (0.75, 3.75),
     "elementwise": (1.00, 1.07),
     "reduction": (1.00, 1.50),
 }
@@ -110,10 +112,10 @@ Measured on 110 configurations of nine kernels that it takes, v5e and v6e, libtp
 (`benchmarks/legal.py --compile`); the reduction is of `machines.BODIES`. Below 1 scratch was dropped.
 """
 
-_NAME = re.compile(r"[^\W\d]\w*")
-
 FLOAT = 4
 """Bytes of an element of the products that a body holds: the matrix unit gives 32 bits."""
+
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 class _Untold(Exception):
@@ -173,6 +175,45 @@ class _ConfiguredCall:
         return [(use, one.least) for use, one in zip(self.uses, least, strict=True) if use.name == "VMEM"]
 
 
+@dataclass(slots=True)
+class _Products:
+    """The products that the bodies of calls hold which decide alike.
+
+    call: with terms.  works: of those that were traced, with their numbers.  pairs: the positions of two sizes whose
+    product may be the largest; of two whose product is larger than all that a traced body holds, none is held.
+    """
+
+    call: Kernel | Unmodelled
+    works: list[tuple[tuple[int, ...], Work]] = field(default_factory=list)
+    pairs: set[tuple[int, int]] | None = None
+
+    def add(self, values: Mapping[str, int], kernel: Kernel, work: Work) -> None:
+        """One more that was traced."""
+        many = _sizes(values, kernel)
+        known = combinations_with_replacement(range(len(many)), 2) if self.pairs is None else self.pairs
+        self.pairs = {(a, b) for a, b in known if FLOAT * many[a] * many[b] <= work.held}
+        self.works.append((tuple(values.values()), work))
+
+    def bounds(self, values: Mapping[str, int], kernel: Kernel) -> Iterator[tuple[int, int, int]]:
+        """By each that was traced: (most, least) bytes that a body takes by its products, the least of the largest one.
+
+        The largest product is of two of the sizes, or grows no faster than each number of a configuration; of a loop
+        that is unrolled there are more where a number is less.
+        """
+        many = _sizes(values, kernel)
+        paired = FLOAT * max((many[a] * many[b] for a, b in self.pairs or ()), default=0)
+        for other, work in self.works:
+            ratios = [Fraction(a, b) for a, b in zip(values.values(), other, strict=True) if min(a, b) > 0 and a != b]
+            if len(ratios) < sum(a != b for a, b in zip(values.values(), other, strict=True)):
+                continue
+            up = prod((ratio for ratio in ratios if ratio > 1), start=Fraction(1))
+            down = prod((ratio for ratio in ratios if ratio < 1), start=Fraction(1))
+            grown = max(up, Fraction(paired, work.held))
+            held, every = floor(work.held * down), floor(work.products * down / up)
+            most = of_products(ceil(work.held * grown), ceil(work.products * grown / down))
+            yield most, of_products(held, max(held, every)), held
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Legal:
     """Says of configurations of one function whether they are legal: `legal(block_m=128, block_n=256)`.
@@ -194,7 +235,7 @@ class Legal:
     _prices: dict[Kernels, Prices] = field(default_factory=dict, repr=False)
     _told: dict[tuple[int, ...], Legality] = field(default_factory=dict, repr=False)
     _arrays: dict[object, tuple[Finding, ...]] = field(default_factory=dict, repr=False)
-    _products: dict[int, set[tuple[int, int]]] = field(default_factory=dict, repr=False)
+    _products: dict[int, _Products] = field(default_factory=dict, repr=False)
 
     def __call__(self, **configuration: int) -> Legality:
         """The answer about one configuration.
@@ -317,20 +358,28 @@ class Legal:
                 return _refused(values, error, True)
             self._learn(values, calls, found)
             calls = found
+        else:
+            self._learn(values, self._candidates.like(values), calls)
         return self._of(values, calls, calls, True)
 
     def _learn(self, values: Mapping[str, int], like: Kernels, found: Kernels) -> None:
-        """Of two sizes whose product is larger than all that a body holds, no product is held there."""
+        """What the bodies of a traced configuration hold. like: the calls with terms, () = there are none."""
         for call, kernel in zip(like, found, strict=False):
-            if isinstance(kernel, Kernel) and kernel.work is not None:
-                many, held = _sizes(values, kernel), kernel.work.held
-                known = self._products.setdefault(id(call), set(_pairs(many)))
-                known.difference_update([(a, b) for a, b in known if FLOAT * many[a] * many[b] > held])
+            if isinstance(kernel, Kernel) and kernel.work is not None and kernel.work.held:
+                seen = self._products.setdefault(id(call), _Products(call))
+                seen.add(values, kernel, kernel.work)
 
-    def _held(self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel) -> int:
-        """At most so many bytes has a product that the body holds, by the sizes of which it may be."""
-        many = _sizes(values, kernel)
-        return FLOAT * max((many[a] * many[b] for a, b in self._products.get(id(like), _pairs(many))), default=0)
+    def _room(self, values: Mapping[str, int], like: Kernel | Unmodelled, kernel: Kernel) -> tuple[int, int, int]:
+        """(most, least) bytes that a body takes by its products, and the least of the largest of them.
+
+        By the bodies of those that decide alike. _Untold where none is traced.
+        """
+        seen = self._products.get(id(like))
+        found = [] if seen is None else list(seen.bounds(values, kernel))
+        if not found:
+            raise _Untold
+        _, least, held = max(found, key=operator.itemgetter(1))
+        return min(most for most, *_ in found), least, held
 
     def _of(self, values: Mapping[str, int], calls: Kernels, known: Kernels, traced: bool) -> Legality:
         """The answer about a configuration whose calls are known. _Untold where terms do not say enough.
@@ -461,20 +510,29 @@ class Legal:
     def _aside(self, values: Mapping[str, int], one: _ConfiguredCall) -> str:
         """Why it is unknown whether a kernel fits that no rule refuses, "" = by the model it does.
 
-        The body's products count for themselves, since no measured ratio bounds them.
+        Of attention the body's products say it, since no ratio to windows and scratch bounds what it takes.
         """
         kernel, use = one.kernel, next((use for use in one.uses if use.name == "VMEM"), None)
         if one.unknown or use is None or isinstance(kernel, Unmodelled) or kernel.pipeline == "emit_pipeline":
             return one.unknown
-        kept = self.problem.kept_free(kernel)
-        if 100 * use.used > use.limit * (100 - kept.percent):
-            return problems.VMEM_ABOVE_SHARE(use.used, use.limit, 100 - kept.percent, kept.source)
-        kind, held = ("", 0) if kernel.work is None else (kernel.work.kind, kernel.work.held)
-        if not one.traced and kind == "attention" and use.used + self._held(values, one.like, kernel) > use.limit:
-            raise _Untold
-        if use.used + held > use.limit:
-            return problems.VMEM_WITH_PRODUCT(use.used, use.limit, held)
-        return ""
+        work = kernel.work
+        if work is not None and work.kind == "attention":
+            room = of_products(work.held, work.products)
+            most, least, held = (room, room, work.held) if one.traced else self._room(values, one.like, kernel)
+            if use.used + most <= use.limit:
+                return ""
+            if use.used + least <= use.limit:
+                raise _Untold
+            return problems.VMEM_WITH_PRODUCT(use.used, use.limit, least, held)
+        if work is not None and work.kind == "matmul":
+            kept, blocks = of_matmul(), of_loaded(kernel)
+            if blocks is not None and use.used + blocks <= use.limit:
+                return ""
+        else:
+            kept = self.problem.kept_free(kernel)
+        if 100 * use.used <= use.limit * (100 - kept.percent):
+            return ""
+        return problems.VMEM_ABOVE_SHARE(use.used, use.limit, 100 - kept.percent, kept.source)
 
     def _priced(self, values: Mapping[str, int], calls: Kernels, traced: bool) -> Mapping[str, int] | None:
         """The figures by the model, None where it has none for these calls."""
@@ -522,11 +580,6 @@ def _sizes(values: Mapping[str, int], kernel: Kernel) -> list[int]:
     """The numbers that a dimension of a body's value may be: those of the configuration, and of the blocks."""
     blocks = (block.size for operand in kernel.operands for block in operand.block)
     return [*values.values(), *(size if type(size) is int else 0 for size in blocks)]
-
-
-def _pairs(sizes: Sequence[int]) -> Iterable[tuple[int, int]]:
-    """Of each two sizes, one of them twice too, the positions."""
-    return itertools.combinations_with_replacement(range(len(sizes)), 2)
 
 
 def _in_body(kernel: Kernel | Unmodelled) -> bool:

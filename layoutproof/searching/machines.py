@@ -10,6 +10,7 @@ from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_chips import chip_of
 from layoutproof.hardware.tpu_memory import SPILLS
+from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.searching import problems
 from layoutproof.searching.cost import Machine
@@ -31,6 +32,19 @@ BODIES = {
 }
 """By the kind of a kernel's body: the most VMEM that a compiled kernel took, against its windows and scratch, and which
 did. The rest are registers that spill, which no formula knows; it bounds nothing. `tpu_memory.SPILLS` is the worst."""
+
+LARGEST, EVERY = (4.7, 3 << 20), (1.8, 1 << 19)
+"""Of a body of attention, the most that a compiled kernel took beyond its windows and scratch.
+
+The first is times the largest product, the second times all products that are worked on at once, and each has bytes
+that are added. Both are bounds, so that the less of them counts. By its windows alone nothing bounds it: the total is
+up to 3.75 times windows and scratch. Measured on 313 configurations of five kernels, v5e and v6e, libtpu 0.0.52,
+2026-11-29 (`benchmarks/legal_spills.py`).
+"""
+
+LOADED = 2.0
+"""Of a body of matrix products without exponentials, the same by the largest block of its inputs, in bytes, of elements
+of 16 bits at the least. Measured there; it is a bound beside that of `BODIES`."""
 
 SET_ASIDE = "set aside: VMEM model above {} % of the limit"
 """The reason of candidates that headroom leaves out: nothing is proved of them, and the compiler may take them."""
@@ -61,6 +75,39 @@ def of_body(kind: str | None) -> Headroom:
     """
     found = headroom(kind)
     return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
+
+
+def of_products(held: int, products: int | None) -> int:
+    """At most so many bytes of VMEM a body of attention takes beyond windows and scratch.
+
+    held: bytes of its largest product.  products: of all that are worked on at once, None = not known.
+
+    >>> of_products(1 << 20, 2 << 20), of_products(1 << 20, None)
+    (4299162, 8074036)
+    """
+    by_largest, by_all = (
+        ceil(times * many) + more for (times, more), many in ((LARGEST, held), (EVERY, products or 0))
+    )
+    return by_largest if products is None else min(by_largest, by_all)
+
+
+def of_matmul() -> Headroom:
+    """The headroom of a body of matrix products, by what programs took that were measured after `BODIES` was."""
+    ratio, whose = 1.34, "a grouped product with blocks of 2048 x 640 x 256 on v5e, libtpu 0.0.52"
+    said = f"matmul by its body: the largest total measured is {ratio:.2f} x windows and scratch ({whose})"
+    return Headroom(ceil(100 * (1 - 1 / ratio)), said)
+
+
+def of_loaded(kernel: Kernel) -> int | None:
+    """At most so many bytes a body of matrix products takes beyond windows and scratch; None where it is not known."""
+    largest = 0
+    for operand in kernel.inputs:
+        sizes = [n for block in operand.block if type(n := block.size) is int]
+        if operand.memory != "vmem" or len(sizes) < len(operand.block):
+            return None
+        bits = max(16, ELEMENT_BITS.get(operand.dtype, 32))
+        largest = max(largest, vmem_bytes(sizes, bits))
+    return ceil(LOADED * largest)
 
 
 def headroom(value: object) -> Headroom:

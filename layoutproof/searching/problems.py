@@ -335,7 +335,8 @@ VMEM_MODEL = Template(
 VMEM_OVER = Template("searching.vmem_over", "VMEM (more than {limit} bytes)")
 VMEM_WITH_PRODUCT = Template(
     "searching.vmem_with_product",
-    "VMEM: windows and scratch take {used} of {limit} bytes, and a product of the body {held}",
+    "VMEM: windows and scratch take {used} of {limit} bytes, and registers that spill may take {room} or more: the "
+    "body works on a product of {held} or more",
 )
 WIDTH_UNKNOWN = Template("searching.width_unknown", "{operand}: the width of {dtype} is not known")
 WINDOWS_NOT_PRICED = Template(

@@ -521,3 +521,63 @@ def test_memory_buffers_and_the_order_of_the_grid_are_parameters_like_others() -
     assert said[2048, 1 << 25, 1, 0].rules is PROVED
     assert said[512, 1 << 25, 3, 0].rules is REFUTED
     assert [said[512, 1 << 25, n, 1].vmem_estimate for n in (1, 2)] == [3 << 20, 4 << 20]
+
+
+def flash_of_jax(q: Any, k: Any, v: Any, *, rows: int, major: int, columns: int, batch: int) -> Any:
+    """JAX's flash attention; a batch of more than one is unrolled in its body."""
+    from jax.experimental.pallas.ops.tpu import flash_attention as fa
+
+    return fa.flash_attention(q, k, v, causal=True, block_sizes=fa.BlockSizes(rows, major, columns, batch))
+
+
+@pytest.mark.parametrize("first", [{}, {"rows": 128, "major": 128, "columns": 128, "batch": 1}])
+def test_products_of_an_unrolled_loop_are_held_at_once(first: dict[str, int]) -> None:
+    """libtpu 0.0.52: 21.77 of 16 MiB for two of 8 MiB each; it takes one of 4 MiB."""
+    sizes = {"rows": [128, 512, 1024], "major": [128, 2048], "columns": [128, 2048], "batch": [1, 2]}
+    legal = lp.legal(flash_of_jax, *["bf16[2,4,2048,128]"] * 3, target="v5e", parameters=sizes)
+    if first:
+        assert legal(**first).verdict is PROVED
+    both = legal(rows=1024, major=2048, columns=2048, batch=2)
+    assert (both.verdict, both.rules) == (UNKNOWN, PROVED)
+    assert legal(rows=512, major=2048, columns=2048, batch=1).verdict is PROVED
+
+
+def ragged_of_jax(q: Any, kv: Any, lengths: Any, pages: Any, starts: Any, many: Any, *, block: int, rows: int) -> Any:
+    """JAX's ragged paged attention: its products have four rows for each query, and 32 columns for each page."""
+    from jax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as rk
+
+    return rk.ragged_paged_attention(
+        q, kv, lengths, pages, starts, many, num_kv_pages_per_block=block, num_queries_per_block=rows
+    )
+
+
+RAGGED = ("bf16[512,16,128]", "bf16[1024,32,8,128]", "s32[64]", "s32[64,64]", "s32[65]", "s32[1]")
+
+
+def test_products_are_bounded_by_those_of_others_that_decide_alike() -> None:
+    """libtpu 0.0.52 takes the first two and the last, and refuses the others: 32.11 and 39.39 of 32 MiB."""
+    legal = lp.legal(ragged_of_jax, *RAGGED, target="v6e", parameters={"block": [1, 32], "rows": [8, 512]})
+    said = [legal(block=b, rows=r) for b, r in ((1, 8), (1, 512), (32, 256), (16, 512), (4, 512))]
+    assert [found.verdict for found in said] == [PROVED, PROVED, UNKNOWN, UNKNOWN, PROVED]
+    assert {found.rules for found in said} == {PROVED}
+
+
+def grouped_of_jax(x: Any, y: Any, sizes: Any, *, tm: int, tk: int, tn: int) -> Any:
+    """JAX's grouped product: its program computes tables, and then makes the call."""
+    import importlib
+
+    made = importlib.import_module("jax.experimental.pallas.ops.tpu.megablox.gmm")
+    return made.gmm(x, y, sizes, tiling=(tm, tk, tn))
+
+
+def test_a_call_that_comes_last_in_its_program() -> None:
+    """libtpu 0.0.52 refuses the first two, of which no windows of results can be spared, and takes the third."""
+    assume = ["0 <= prefetch1 < 8", "0 <= prefetch2 < 2048 // tm", "prefetch2 is monotone", "prefetch2[:grid1] is onto"]
+    legal = lp.legal(
+        grouped_of_jax, "bf16[2048,1024]", "bf16[8,1024,2048]", "s32[8]", target="v5e",
+        parameters={"tm": [1024, 2048], "tk": [128], "tn": [1024, 2048]},
+        assume=assume, where="grid1 <= 2048 // tm + 7",
+    )  # fmt: skip
+    said = [legal(tm=tm, tk=128, tn=tn) for tm, tn in ((2048, 1024), (1024, 2048), (1024, 1024))]
+    assert [found.verdict for found in said] == [REFUTED, REFUTED, PROVED]
+    assert [found.question for found in said] == [MEMORY, MEMORY, ""]

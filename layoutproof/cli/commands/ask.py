@@ -6,8 +6,7 @@ In the list: layouts: Ask one question of a layout or of a pair; `explain` lists
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -29,6 +28,9 @@ from layoutproof.core.result import Verdict
 from layoutproof.questions.ask import ask
 from layoutproof.registry.catalogue import kernel_properties, options_of, properties
 from layoutproof.solvers.decide import ENGINES
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _declared(option: str) -> tuple[str, str]:

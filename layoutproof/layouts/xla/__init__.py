@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.message import restated
-from layoutproof.layouts.xla import problems, structure
+from layoutproof.layouts.xla import problems
 from layoutproof.layouts.xla.shape import XlaLayout, XlaOpaque, XlaShape, XlaTuple, to_text
 from layoutproof.layouts.xla.text import parse, usual
 
@@ -53,7 +53,10 @@ def read(value: object, mode: str = "strict") -> XlaShape:
     if not isinstance(value, Mapping):
         form = "a text such as f32[3,5]{1,0:T(2,2)}, or {shape: .., minor_to_major: .., tiles: ..}"
         raise LayoutError(problems.FORM(form, value))
-    text = structure.text_of(value)
+    # most layouts are texts, and need none of the kernel language that it reads parts with
+    from layoutproof.layouts.xla.structure import text_of
+
+    text = text_of(value)
     try:
         return parse(text, mode)
     except LayoutError as error:

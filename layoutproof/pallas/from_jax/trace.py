@@ -20,6 +20,7 @@ from layoutproof.pallas.from_jax.adapter import (
     axes_of,
     device_of,
     inner_jaxprs,
+    is_literal,
     is_pallas_call,
     need_jax,
     opened,
@@ -34,9 +35,10 @@ from layoutproof.pallas.from_jax.calls import Found, Pipelines, attempt, kernel_
 from layoutproof.pallas.from_jax.constants import Constants, Maker
 from layoutproof.pallas.from_jax.meshes import mesh_kernel_of
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr
+from layoutproof.pallas.from_jax.ranges import RUNS
 
 if TYPE_CHECKING:
-    from jax.extend.core import ClosedJaxpr, Jaxpr
+    from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 
 def kernels_of(
@@ -77,6 +79,39 @@ def _alone(jaxpr: Jaxpr) -> bool:
         return True
     inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
     return equation.primitive.name not in ("scan", "while", "cond") and len(inner) == 1 and _alone(inner[0])
+
+
+def _last(jaxpr: Jaxpr) -> JaxprEqn | None:
+    """The call that all other operations of a program have to come before, and which gives the program's results.
+
+    None where an operation takes what it gives, or may run beside it. What nobody uses XLA leaves out.
+    """
+    used = {id(v) for v in jaxpr.outvars if not is_literal(v)}
+    kept: list[JaxprEqn] = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or any(id(v) in used for v in equation.outvars):
+            kept.append(equation)
+            used |= {id(v) for v in equation.invars if not is_literal(v)}
+    if not kept:
+        return None
+    last, *before = kept
+    results = [id(v) for v in jaxpr.outvars]
+    needed = {id(v) for v in last.invars if not is_literal(v)}
+    for equation in before:
+        if equation.effects or not any(id(v) in needed for v in equation.outvars):
+            return None
+        needed |= {id(v) for v in equation.invars if not is_literal(v)}
+    if len({*results}) < len(results) or not {*results} <= {id(v) for v in last.outvars}:
+        return None
+    if is_pallas_call(last.params):
+        return last
+    name, places = last.primitive.name, last.params.get("out_shardings", ())
+    handed = name in RUNS or name.startswith("custom_")
+    # a result that is wanted on other devices is moved there afterwards
+    inner = [opened(closed)[0] for _, closed in inner_jaxprs(last.params)]
+    if not handed or len(inner) != 1 or any(type(place).__name__ != "UnspecifiedValue" for place in places):
+        return None
+    return _last(inner[0])
 
 
 def traced(
@@ -158,6 +193,7 @@ def walk(
     handed: whether a call in no frame of the user's is one that was handed to us, whose place is its body's function.
     """
     alone = _alone(opened(jaxpr)[0])
+    last = None if alone else _last(opened(jaxpr)[0])
     first, paths = len(found), []
     made: dict[int, Kernel] = {}
     for site in sites(jaxpr, live, assumed):
@@ -175,7 +211,7 @@ def walk(
                 place,
             )  # fmt: skip
             if isinstance(call, Kernel):
-                call = replace(call, alone=alone)
+                call = replace(call, alone=alone, last=equation is last)
         else:
             call = attempt(partial(mesh_kernel_of, equation, place, needed, site.axes), equation.primitive.name, place)
         if isinstance(call, Kernel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from layoutproof.hardware.tpu_tiles import vmem_bytes
 from layoutproof.kernel.kernel import Work
 from layoutproof.pallas.from_jax.adapter import inner_jaxprs, opened
 from layoutproof.pallas.from_jax.of_jax import JaxEquation, JaxJaxpr
@@ -24,7 +25,26 @@ def work_of(jaxpr: JaxJaxpr) -> Work:
     if not names.intersection(_EXPONENTIAL):
         return Work("matmul", every, every == least)
     values = [equation.outvars[0].aval for equation in products]
-    return Work("attention", every, every == least, max(prod(v.shape) * v.dtype.itemsize for v in values))
+    held = max(prod(v.shape) * v.dtype.itemsize for v in values)
+    return Work("attention", every, every == least, held, _at_once(jaxpr))
+
+
+def _at_once(jaxpr: JaxJaxpr) -> int:
+    """Bytes of the products that may be worked on at once: of the branches that hold most, of a loop those unrolled."""
+    held = 0
+    for equation in jaxpr.eqns:
+        inner = [_at_once(opened(closed)[0]) for _, closed in inner_jaxprs(equation.params)]
+        name = equation.primitive.name
+        if name == "dot_general":
+            value = equation.outvars[0].aval
+            known = all(type(n) is int for n in value.shape)
+            held += vmem_bytes(value.shape, 8 * value.dtype.itemsize) if known else 0
+        elif name == "cond":
+            held += max(inner, default=0)
+        else:
+            turns = min(int(equation.params["unroll"] or 1), equation.params["length"]) if name == "scan" else 1
+            held += turns * sum(inner)
+    return held
 
 
 def _equations(jaxpr: JaxJaxpr) -> Iterator[JaxEquation]:

@@ -61,6 +61,22 @@ def after(call: Any) -> Any:
     return lambda x: jnp.tanh(call(x))
 
 
+def before(call: Any) -> Any:
+    return lambda x: jax.jit(lambda y: jax.jit(call)(jnp.tanh(y)))(x)
+
+
+def beside(call: Any) -> Any:
+    return lambda x: (call(x), jnp.tanh(x))
+
+
+def unused(call: Any) -> Any:
+    return lambda x: (jnp.exp(x), call(jnp.tanh(x)))[1]
+
+
+def twice(call: Any) -> Any:
+    return lambda x: (made := call(jnp.tanh(x)), made)
+
+
 @pytest.mark.parametrize(
     ("function", "target", "verdict", "least"),
     [
@@ -76,6 +92,14 @@ def after(call: Any) -> Any:
         (small(adds_up, 69632, jnp.float32, 128), "7x", UNKNOWN, 69632),
         # among other operations its result may stay in VMEM
         (after(small(adds_up, 65536, jnp.float32, 128)), "v5e", UNKNOWN, 4096),
+        (beside(small(adds_up, 65536, jnp.float32, 128)), "v5e", UNKNOWN, 4096),
+        (twice(small(adds_up, 65536, jnp.float32, 128)), "v5e", UNKNOWN, 4096),
+        # after the last one there is none that its result could wait for; an input is fetched meanwhile
+        (before(small(adds_up, 65536, jnp.float32, 128)), "v5e", REFUTED, 69632),
+        (before(small(adds_up, 69632, jnp.float32, 128)), "v5e", UNKNOWN, 69632),
+        (unused(small(adds_up, 65536, jnp.float32, 128)), "v5e", REFUTED, 69632),
+        # but for a result that is converted
+        (before(small(adds_up, 65536)), "v5e", UNKNOWN, 4096),
         (jax.jit(small(adds_up, 65536, jnp.float32, 128)), "v5e", REFUTED, None),
     ],
 )
