@@ -72,19 +72,28 @@ class DeviceParts:
 
 
 @dataclass(frozen=True)
+class SignBits:
+    """A part of a word whose bits are copies of its sign: a mask leaves it out, and nothing else is known of it."""
+
+
+@dataclass(frozen=True)
 class BitWords:
     """Integers that are bits of data. dtype: of the elements whose bits they are.
 
     parts: of each word the elements in it, the one of the lowest bits first; None where all bits are 0.
     """
 
-    parts: tuple[Shaped | None, ...]
+    parts: tuple[Shaped | SignBits | None, ...]
     dtype: Dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents in words."""
-        return next(tuple(part.shape) for part in self.parts if part is not None)
+        return next(tuple(part.shape) for part in self.parts if part is not None and not isinstance(part, SignBits))
+
+    def elements(self) -> tuple[Shaped | None, ...]:
+        """Its parts, where they are elements. Raises NotModelled where one is made of copies of a sign."""
+        return tuple(map(_element, self.parts))
 
 
 @dataclass(frozen=True)
@@ -136,6 +145,12 @@ def first_place(mask: Array) -> tuple[int, ...] | None:
     return tuple(int(k) for k in np.unravel_index(int(flat.argmax()), mask.shape)) if flat.any() else None
 
 
+def _element(part: Shaped | SignBits | None) -> Shaped | None:
+    if isinstance(part, SignBits):
+        raise NotModelled("bits of data beside copies of their sign")
+    return part
+
+
 def data_of(numbers: NumberKind[D], value: Shaped) -> D:
     """A value as data of a kind of number, whose own all other data of a walk are."""
     if isinstance(value, BitWords):
@@ -152,7 +167,8 @@ def moved(numbers: NumberKind[D], value: Shaped, move: Callable[[Array], Array])
     if isinstance(value, Known):
         return Known(move(value.array), value.sampled)
     if isinstance(value, BitWords):
-        return BitWords(tuple(None if p is None else moved(numbers, p, move) for p in value.parts), value.dtype)
+        parts = (p if p is None or isinstance(p, SignBits) else moved(numbers, p, move) for p in value.parts)
+        return BitWords(tuple(parts), value.dtype)
     if isinstance(value, Complex):
         return Complex(moved(numbers, value.real, move), moved(numbers, value.imaginary, move))
     return numbers.map(data_of(numbers, value), move)
@@ -188,7 +204,7 @@ def _combined_words(
         raise NotModelled("bits of data beside other integers")
 
     def part(value: Shaped, k: int) -> Shaped:
-        held = value.parts[k] if isinstance(value, BitWords) else None
+        held = value.elements()[k] if isinstance(value, BitWords) else None
         # no bit of a 0 is set, whatever its type is
         return Known(np.zeros(value.shape)) if held is None else held
 

@@ -324,7 +324,7 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
     if view.words:
         if not isinstance(value, BitWords) or value.dtype != memory.dtype or len(value.parts) != len(view.words):
             raise on.refuse("what is stored to a view of words is not their elements")
-        for word, part in zip(view.words, value.parts, strict=True):
+        for word, part in zip(view.words, value.elements(), strict=True):
             store(on, word, Known(np.zeros(word.shape)) if part is None else part, mask)
         return
     value = _held_in(memory, value, missing)
@@ -368,7 +368,7 @@ def _held_in(memory: HeldMemory, value: Shaped, missing: bool) -> Shaped:
     if missing and memory.holds_words:
         return Known(np.zeros(value.shape))
     if isinstance(value, BitWords) and len(value.parts) == 1 and value.dtype == memory.dtype:
-        (part,) = value.parts
+        (part,) = value.elements()
         return Known(np.zeros(value.shape)) if part is None else part
     return value
 

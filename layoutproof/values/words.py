@@ -15,7 +15,8 @@ import numpy.typing as npt
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.ir.program import Dtype, Equation
 from layoutproof.values.kinds import Shaped
-from layoutproof.values.known import BitWords, Known, combined, moved, numpy_type
+from layoutproof.values.known import BitWords, Known, SignBits, combined, moved, numpy_type
+from layoutproof.values.refusals import NotModelled
 from layoutproof.values.state import Walking
 
 Array = np.ndarray[Any, Any]
@@ -33,10 +34,14 @@ def _alone(on: Walking, value: Shaped, what: str) -> int:
     raise on.refuse(f"bits of data {what}")
 
 
-def _made(parts: Sequence[Shaped | None], dtype: Dtype, shape: Sequence[int], whole: npt.DTypeLike) -> Known | BitWords:
-    """Words of these parts; of no bits at all they are 0."""
+def _made(
+    parts: Sequence[Shaped | SignBits | None], dtype: Dtype, shape: Sequence[int], whole: npt.DTypeLike
+) -> Known | BitWords:
+    """Words of these parts; of no bits at all they are 0. Raises NotModelled where they are copies of a sign alone."""
     if all(part is None for part in parts):
         return Known(np.zeros(tuple(shape), np.dtype(whole)))
+    if all(part is None or isinstance(part, SignBits) for part in parts):
+        raise NotModelled("copies of the sign of data")
     return BitWords(tuple(parts), dtype)
 
 
@@ -46,13 +51,12 @@ def _shifted(up: bool) -> Callable[[Walking, Equation, list[Shaped]], Shaped]:
         if not isinstance(value, BitWords):
             raise on.refuse("a shift by bits of data")
         whole = equation.outvars[0].aval.dtype
-        if not up and equation.primitive.name == "shift_right_arithmetic" and _kind(whole) == "i":
-            raise on.refuse("a shift of bits of data that keeps a sign")
         bits = bits_of(value.dtype)
         steps, left = divmod(_alone(on, by, "shifted by several numbers"), bits)
         if left or steps < 0:
             raise on.refuse(f"bits of data shifted by a part of {bits}")
-        empty = (None,) * min(steps, len(value.parts))
+        signed = not up and equation.primitive.name == "shift_right_arithmetic" and _kind(whole) == "i"
+        empty = (SignBits() if signed and value.parts[-1] is not None else None,) * min(steps, len(value.parts))
         parts = (*empty, *value.parts)[: len(value.parts)] if up else (*value.parts[steps:], *empty)
         return _made(parts, value.dtype, value.shape, whole)
 
@@ -115,16 +119,17 @@ def as_elements(on: Walking, value: Shaped, source: Dtype, dtype: Dtype, rows: b
     """
     if not isinstance(value, BitWords):
         value = BitWords((value,), source)
+    held = value.elements()
     old, new, bits = bits_of(source), bits_of(dtype), bits_of(value.dtype)
     if new > old:
-        parts = tuple(_every(on, part, new // old, k, rows) for k in range(new // old) for part in value.parts)
+        parts = tuple(_every(on, part, new // old, k, rows) for k in range(new // old) for part in held)
         return _whole(on, BitWords(parts, value.dtype), dtype)
     if new == old:
         return _whole(on, value, dtype)
     if new % bits:
         raise on.refuse("bits of data that are parts of elements")
     each, shape = new // bits, value.shape
-    pieces = (value.parts[k : k + each] for k in range(0, len(value.parts), each))
+    pieces = (held[k : k + each] for k in range(0, len(held), each))
     elements = [_whole(on, _made(piece, value.dtype, shape, _plain(dtype)), dtype) for piece in pieces]
     if not rows:
         return combined(on.numbers, elements, lambda parts: np.stack(parts, -1))
@@ -137,15 +142,16 @@ def _whole(on: Walking, value: Shaped, dtype: Dtype) -> Shaped:
     if not isinstance(value, BitWords):
         return value
     name, of = element_type(dtype), element_type(value.dtype)
-    if len(value.parts) == 1 and name == of:
-        assert value.parts[0] is not None
-        return value.parts[0]
+    first, *more = value.elements()
+    if not more and name == of:
+        assert first is not None
+        return first
     if _kind(dtype) != "f":
         return value
-    if name == "f32" and of == "bf16" and value.parts[0] is None:
+    if name == "f32" and of == "bf16" and first is None:
         # the upper half of a float32 is the same number as a bfloat16
-        assert value.parts[1] is not None
-        return value.parts[1]
+        assert more[0] is not None
+        return more[0]
     raise on.refuse(f"the bits of {of} as {name}")
 
 

@@ -130,3 +130,32 @@ def test_words_are_copied_through_memory_that_nobody_has_filled(dtype: Any, coun
     for read in (lambda k: 1 - k, lambda k: 0):
         assert lp.same(through_words(read, dtype), lambda x: x, x).verdict.value == "refuted"
     assert lp.same(through_words(lambda k: 2, dtype), jnp.zeros_like, x).verdict.value == "refuted"
+
+
+def second_rows(take: Any) -> Any:
+    """The second row of each two, taken out of signed words, between rows of zeros."""
+
+    def body(x: Any, o: Any) -> None:
+        o.bitcast(jnp.int32)[...] = take(x.bitcast(jnp.int32)[...])
+
+    return pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.bfloat16))
+
+
+@pytest.mark.parametrize(
+    ("take", "verdict"),
+    [
+        (lambda w: (w >> 16) & 0xFFFF, "sampled"),
+        (lambda w: jax.lax.shift_right_logical(w, 16), "sampled"),
+        (lambda w: w & 0xFFFF, "refuted"),
+        # what is above are copies of the sign, and no zeros
+        (lambda w: w >> 16, "unknown"),
+        (lambda w: (w >> 32) & 0xFFFF, "unknown"),
+        (lambda w: ((w >> 16) & 0xFFFF) | (w & 0xFFFF0000 - (1 << 32)), "refuted"),
+    ],
+)
+def test_copies_of_a_sign_are_masked_off(take: Any, verdict: str) -> None:
+    def wanted(x: Any) -> Any:
+        return jnp.stack([x[1::2], jnp.zeros_like(x[1::2])], 1).reshape(x.shape)
+
+    found = lp.same(second_rows(take), wanted, X)
+    assert found.verdict.value == verdict, found.reason
