@@ -230,6 +230,9 @@ def _of(function: Function, tables: Mapping[int, Any] | None = None, **more: Any
 GMM, TGMM, V2 = _grouped(SIZES), _transposed(SIZES), _of(_gmm_v2, {2: SIZES})
 PAGED = _of(_paged_attention, {3: LENGTHS, 4: PAGES})
 
+PLACES = np.arange(1024, dtype=np.int32) * 37 % 512
+"""Rows that are gathered: some of them twice."""
+
 REFERENCES: Mapping[tuple[str, str], Reference] = {
     (repository[0], name): reference
     for repository, made in {
@@ -286,6 +289,8 @@ REFERENCES: Mapping[tuple[str, str], Reference] = {
                 _own_ragged, {2: KEYS, 3: PAGES, 4: QUERIES, 5: _ints(4)}, "tpu-inference's"
             ),
             "cache update": _of(_cache, {1: SLICES, 3: _ints(SLICED)}),
+            # every row: what is outside of the range is not defined
+            "ragged gather 2": _of(lambda x, at, start, end: x[at], {1: PLACES, 2: _ints(0), 3: _ints(PLACES.size)}),
         },
         SGLANG: {
             "blockwise quantised": Reference(_blockwise),
