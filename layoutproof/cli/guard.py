@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from layoutproof.cli import problems
@@ -63,7 +64,9 @@ class Judge:
             check_tables(calls, assume)
         found: dict[str, Judged] = {}
         for call in calls:
-            under = with_assumptions(call, assume, strict=False) if assume and isinstance(call, Kernel) else call
+            # where in its program it stands makes no other call of it
+            plain = replace(call, last=False) if isinstance(call, Kernel) else call
+            under = with_assumptions(plain, assume, strict=False) if assume and isinstance(plain, Kernel) else plain
             key = hashlib.sha256(key_of(under).encode(errors="backslashreplace")).hexdigest()
             if key not in self._known:
                 self._known[key] = judged(under, target=self.target, strict_tables=self.strict_tables)

@@ -82,6 +82,7 @@ def as_compiled(kernel: Kernel) -> Kernel:
         plain=False,
         work=None,
         alone=False,
+        last=False,
         body_reader=None,
     )
 
