@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
-import importlib.machinery
-import importlib.util
 import json
 import subprocess
 import sys
@@ -25,6 +23,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "public_functions"))
+
+from modules import Absent
+
 ROWS = Path(__file__).resolve().parents[1] / "tests" / "cases" / "mosaic_gpu_kernels.json"
 REPOSITORY = "openxla/tokamax"
 OPS = "tokamax._src.ops"
@@ -35,8 +37,6 @@ BARE = (
     "tokamax._src.autotuning", "tokamax._src.pallas",
 )  # fmt: skip
 """Packages whose `__init__` is not run."""
-ABSENT = ("xprof", "triton", "einshape", "jax_triton")
-"""What modules import, and no kernel of the list needs."""
 
 Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -65,21 +65,10 @@ def of_chip(chip: str) -> Iterator[None]:
         yield
 
 
-class StandIns:
-    """Finds what is not installed and no kernel needs."""
+class StandIns(Absent):
+    """Finds what is not installed and no kernel of the list needs."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """A spec of an empty stand-in, for the names that are known to be needless."""
-        return importlib.util.spec_from_loader(name, self) if name.partition(".")[0] in ABSENT else None
-
-    def create_module(self, spec: Any) -> Any:
-        """A module that has every name."""
-        module = mock.MagicMock(name=spec.name)
-        module.__path__, module.__spec__ = [], spec
-        return module
-
-    def exec_module(self, module: Any) -> None:
-        """Nothing is run."""
+    NAMES = frozenset({"xprof", "triton", "einshape", "jax_triton"})
 
 
 class _EveryName(types.ModuleType):

@@ -56,7 +56,7 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
-from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of
+from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
@@ -974,10 +974,10 @@ class _TouchedBoxes(Run):
     def _hull(self, on: Symbolic, view: View) -> Box:
         """A box of all elements that a view shows, as far as there are any; all where it is not known which."""
         dims, region = view.reference.dims, region_of(self.kernel, on, view)
-        if not region.exact or any(type(n) is not int for run in region.runs for n in run[:2]):
+        around = hull_of(region) if region.exact else None
+        if around is None:
             return _all_of(view.reference)
-        ends = [(int(a), int(a) + (int(n) - 1) * stride + 1) for a, n, stride in region.runs]  # type: ignore[arg-type]
-        return tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(ends, dims, strict=True))
+        return tuple((max(low, 0), min(high, extent)) for (low, high), extent in zip(around, dims, strict=True))
 
 
 def _all_of(reference: BodyReference) -> Box:

@@ -149,13 +149,6 @@ svg_option = click.option(
 )
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file in one step, as `core.files` does it."""
-    from layoutproof.core import files
-
-    files.write_whole(path, data)
-
-
 def layouts_of(texts: tuple[str, ...], target: str | None) -> list[Any]:
     """The layouts that arguments mean: texts, or one-key mappings such as '{"strided": "f32[3,5] strides (4,1)"}' and
     expressions such as '{tile: ["S[(8,8):(8,1)]", "S[(2,3):(3,1)]"]}'.

@@ -64,12 +64,13 @@ class Judge:
             check_tables(calls, assume)
         found: dict[str, Judged] = {}
         for call in calls:
-            # where in its program it stands makes no other call of it
-            plain = replace(call, last=False) if isinstance(call, Kernel) else call
-            under = with_assumptions(plain, assume, strict=False) if assume and isinstance(plain, Kernel) else plain
-            key = hashlib.sha256(key_of(under).encode(errors="backslashreplace")).hexdigest()
+            if isinstance(call, Kernel):
+                # where in its program it stands makes no other call of it
+                call = replace(call, last=False)
+                call = with_assumptions(call, assume, strict=False) if assume else call
+            key = hashlib.sha256(key_of(call).encode(errors="backslashreplace")).hexdigest()
             if key not in self._known:
-                self._known[key] = judged(under, target=self.target, strict_tables=self.strict_tables)
+                self._known[key] = judged(call, target=self.target, strict_tables=self.strict_tables)
             found[key] = self._known[key]
         return found
 

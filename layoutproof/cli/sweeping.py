@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from layoutproof.cli import problems
-from layoutproof.cli.arguments import VERDICTS, show_answer, waiting, write_whole
+from layoutproof.cli.arguments import VERDICTS, show_answer, waiting
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler.workers import Workers
 from layoutproof.core.amounts import amount
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import write_whole
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_sweep import Sweep

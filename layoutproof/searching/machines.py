@@ -77,18 +77,15 @@ def of_body(kind: str | None) -> Headroom:
     return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
 
 
-def of_products(held: int, products: int | None) -> int:
+def of_products(held: int, products: int) -> int:
     """At most so many bytes of VMEM a body of attention takes beyond windows and scratch.
 
-    held: bytes of its largest product.  products: of all that are worked on at once, None = not known.
+    held: bytes of its largest product.  products: of all that are worked on at once.
 
-    >>> of_products(1 << 20, 2 << 20), of_products(1 << 20, None)
+    >>> of_products(1 << 20, 2 << 20), of_products(1 << 20, 1 << 30)
     (4299162, 8074036)
     """
-    by_largest, by_all = (
-        ceil(times * many) + more for (times, more), many in ((LARGEST, held), (EVERY, products or 0))
-    )
-    return by_largest if products is None else min(by_largest, by_all)
+    return min(ceil(times * many) + more for (times, more), many in ((LARGEST, held), (EVERY, products)))
 
 
 def of_matmul() -> Headroom:

@@ -20,6 +20,26 @@ SHAPES = [*itertools.product((1, 2, 3), (1, 2), (0, 1), (0, 1), (False, True), (
 wait takes the next slot; whether a copy is started after the wait for the one of this turn."""
 
 
+def of_one_program(body, buffers, semaphores):
+    """The call of a body of one program with a table, pages that stay where they are, a ring of buffers, semaphores."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    return pl.pallas_call(
+        body,
+        grid_spec=pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1,
+            grid=(1,),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
+            scratch_shapes=[pltpu.VMEM((buffers, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((semaphores,))],
+        ),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+    )
+
+
 def pipeline(buffers, ahead, first, bound, astray, after, turns=None):
     """A kernel of one program that brings `lens[0]` pages in, or so many turns, through a ring of buffers.
 
@@ -56,17 +76,7 @@ def pipeline(buffers, ahead, first, bound, astray, after, turns=None):
 
         jax.lax.fori_loop(0, number, turn, None)
 
-    return pl.pallas_call(
-        body,
-        grid_spec=pltpu.PrefetchScalarGridSpec(
-            num_scalar_prefetch=1,
-            grid=(1,),
-            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
-            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
-            scratch_shapes=[pltpu.VMEM((buffers, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((buffers,))],
-        ),
-        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
-    )
+    return of_one_program(body, buffers, buffers)
 
 
 def verdict(shape, turns=None):
@@ -150,7 +160,6 @@ def early(following: int, wrong: bool):
     following: how many rows a turn moves, one by one.  wrong: reads the page before it waits for it.
     """
     import jax
-    import jax.numpy as jnp
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import tpu as pltpu
 
@@ -171,17 +180,7 @@ def early(following: int, wrong: bool):
         jax.lax.fori_loop(0, lens[0], turn, None)
         out[...] = buffer[0]
 
-    return pl.pallas_call(
-        body,
-        grid_spec=pltpu.PrefetchScalarGridSpec(
-            num_scalar_prefetch=1,
-            grid=(1,),
-            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
-            out_specs=pl.BlockSpec((8, 128), lambda i, lens: (0, 0)),
-            scratch_shapes=[pltpu.VMEM((1, 8, 128), jnp.float32), pltpu.SemaphoreType.DMA((2,))],
-        ),
-        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
-    )
+    return of_one_program(body, 1, 2)
 
 
 def test_one_problem_ends_a_try():

@@ -15,7 +15,7 @@ import pytest
 
 import layoutproof
 from layoutproof.cli import main as cli
-from layoutproof.cli.arguments import write_whole
+from layoutproof.core.files import write_whole
 from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
 from layoutproof.specs.spec_model import kinds

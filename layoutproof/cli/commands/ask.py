@@ -20,7 +20,6 @@ from layoutproof.cli.arguments import (
     svg_option,
     target_option,
     with_written,
-    write_whole,
 )
 from layoutproof.core import plugins
 from layoutproof.core.finding import text
@@ -128,6 +127,7 @@ def command(
     result = ask(name, *read, where=where, engine=engine, confirm=confirm, effort=effort, **given)
     if svg is not None:
         from layoutproof.answers.of_pictures import finding_svg
+        from layoutproof.core.files import write_whole
 
         write_whole(svg, finding_svg(result, read).encode())
     if as_json:

@@ -27,11 +27,11 @@ from layoutproof.cli.arguments import (
     summed_up,
     svg_option,
     with_written,
-    write_whole,
 )
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache
 from layoutproof.compiler.workers import BACKENDS, Workers
+from layoutproof.core.files import write_whole
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_specs import Checked

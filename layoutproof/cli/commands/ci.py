@@ -23,13 +23,12 @@ from layoutproof.cli.arguments import (
     no_cache_flag,
     no_trace_flag,
     print_report,
-    write_whole,
 )
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler import cache, reads
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read, repository_of
+from layoutproof.core.files import MAX_YAML, YAML_ENDS, files_in, read, repository_of, write_whole
 
 _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )\w+ ", "dim"))
 

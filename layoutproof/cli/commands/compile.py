@@ -21,11 +21,11 @@ from layoutproof.cli.arguments import (
     no_cache_flag,
     show_answer,
     waiting,
-    write_whole,
 )
 from layoutproof.cli.sweeping import SweepOptions, run_sweep
 from layoutproof.compiler.workers import BACKENDS
 from layoutproof.core.errors import LayoutError, shorten
+from layoutproof.core.files import write_whole
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_programs import Programs

@@ -29,13 +29,13 @@ from layoutproof.cli.arguments import (
     summed_up,
     svg_option,
     with_written,
-    write_whole,
 )
 from layoutproof.cli.progress import progress_bar
 from layoutproof.compiler.tracing import here, only
 from layoutproof.compiler.workers import BACKENDS, Workers
 from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError
+from layoutproof.core.files import write_whole
 from layoutproof.core.finding import Report, summary
 from layoutproof.core.result import Verdict
 

@@ -24,12 +24,11 @@ from layoutproof.cli.arguments import (
     told_of,
     waiting,
     with_written,
-    write_whole,
 )
 from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, with_repair
 from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.files import RECORD_ENDS, YAML_ENDS
+from layoutproof.core.files import RECORD_ENDS, YAML_ENDS, write_whole
 from layoutproof.kernel.kernel_parts import parts_of
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from layoutproof.cli.arguments import (
     told_of,
     waiting,
     with_written,
-    write_whole,
 )
 from layoutproof.core.errors import shorten
+from layoutproof.core.files import write_whole
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

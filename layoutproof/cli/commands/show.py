@@ -20,8 +20,8 @@ from layoutproof.cli.arguments import (
     say_drawn,
     target_option,
     with_files,
-    write_whole,
 )
+from layoutproof.core.files import write_whole
 
 
 @click.command()

@@ -193,7 +193,7 @@ class _Converter:
                 found["together"] = tuple(map(_together, meshes))
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
-        if name_of(equation.primitive) == "inline_mgpu_p":
+        if "mgpu_fn" in params:
             found["ptx"] = own_ptx(params["mgpu_fn"])
         if is_pallas_call(params):
             with suppress(AttributeError):
