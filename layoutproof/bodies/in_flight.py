@@ -17,11 +17,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 from math import prod
 from typing import Any, NoReturn
 
 from layoutproof.bodies import problems as texts
 from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
+from layoutproof.bodies.claims import asked
 from layoutproof.bodies.effects import (
     COPIES_OUT,
     MMAS,
@@ -68,7 +70,7 @@ from layoutproof.bodies.symbolic import (
     plus,
     shown,
 )
-from layoutproof.bodies.touched import Touch, touches
+from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Lost
 from layoutproof.bodies.ways import FORGOTTEN, Flight, Key, Slot, Way
 from layoutproof.core.budget import spend
@@ -78,6 +80,7 @@ from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import every_table
+from layoutproof.solvers.decide import proves
 
 MOST_STEPS = 1_000_000
 """Terms that are evaluated in one walk."""
@@ -163,6 +166,8 @@ class FlightWalk:
         self._compared: set[Any] = set()
         self._here: tuple[Any, ...] = ()
         self._evaluators: dict[Any, Symbolic] = {}
+        self._pairs: dict[tuple[int, int], bool] = {}
+        self._given: frozenset[Flight] = frozenset()
 
     # programs
 
@@ -196,6 +201,7 @@ class FlightWalk:
         parallel = self.kernel.parallel()
         ways = list(begin)
         flights = [flight for way in begin for _, slot in way.slots for flight in slot.flights]
+        self._given = frozenset(flights)
         self._copied |= {region.name for flight in flights for region in (flight.source, flight.target)}
         before: tuple[int, ...] | None = None
         self._kept = kept_by(self.body)
@@ -765,7 +771,7 @@ class FlightWalk:
     ) -> None:
         """Notes an access to memory that a copy moves. mine: the accessed region.  region: of the copy."""
         common = common_element(on, mine, region)
-        if common is False:
+        if common is False or (common is None and self._apart(touch, at, flight)):
             return
         runs = running(slot, flight)
         element = common if isinstance(common, tuple) else ()
@@ -790,6 +796,22 @@ class FlightWalk:
             hint = restated(f"{hint}{more}", hint)
         problem = FlightProblem(what, hint, sure, name, touch.spot, at[0], at[1], element, "in flight", key[0])
         self._found(way, problem)
+
+    def _apart(self, touch: Touch, at: Moment, flight: Flight) -> bool:
+        """Whether what is assumed of entries of tables together keeps an access from what a copy of its program moves.
+
+        Intervals have said what is known of each entry alone. In a loop the two may be of different turns.
+        """
+        own = not at[0] or flight.program == at[0]
+        if not self.kernel.relations or not own or flight in self._given:
+            return False
+        pair = touch.spot.number, flight.effect
+        if pair not in self._pairs:
+            started = next(e for e in self.body.effects if e.spot.number == flight.effect)
+            self._pairs[pair] = isinstance(started, StartedCopy) and _never_meet(
+                self.kernel, self.body, touches(touch.effect), touches(started)
+            )
+        return self._pairs[pair]
 
     # numbers
 
@@ -868,6 +890,28 @@ class FlightWalk:
             given = given if name != FORGOTTEN else "depending on what tables hold"
             problem = replace(problem, sure=False, what=texts.PERHAPS(given, problem.what))
         self._add(problem)
+
+
+def _never_meet(kernel: Kernel, body: Body, ones: Iterable[Touch], others: Iterable[Touch]) -> bool:
+    """Whether two effects of one program, in no loop, never touch one element that one of them writes."""
+    pairs = [(a, b) for a, b in product(ones, others) if a.writes or b.writes]
+    try:
+        for one, other in pairs:
+            names = [array_of(kernel, touch.view.reference.name) for touch in (one, other)]
+            if names[0] != names[1]:
+                continue
+            if one.view.reference is not other.view.reference or one.spot.loops or other.spot.loops:
+                return False
+            mine, there = any_element(one.view, "at"), any_element(other.view, "there")
+            met = [*one.spot.path, *other.spot.path, mine.condition, there.condition]
+            claim = asked(
+                kernel, body, [*met, same_place(mine.place, there.place)], elements=mine.names | there.names
+            ).claim
+            if not proves(claim, ("smt",)):
+                return False
+    except Undecided:
+        return False
+    return True
 
 
 def _forgetting(way: Way, place: Name | None = None) -> Way:

@@ -48,6 +48,7 @@ from layoutproof.core.space import Space
 from layoutproof.core.term import ZERO, Term, fixed, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.read_consistency import takes_every_value
+from layoutproof.kernel.relations import cases
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.solvers.decide import proves
 
@@ -197,6 +198,8 @@ def unstored(
         if certain and alone:
             # of the one program of a visit every number has one value, unless an iteration has its own
             unknowns |= {u.name: u for u in told.unknowns if u.fixed}
+    related, of_them = _related(kernel, body, common, program)
+    common += of_them
     shared = TablePoint(kernel, body, common, list(unknowns.values()))
     found = _together(found, set(unknowns), common) if certain else found
     spaces: dict[str, Space] = {}
@@ -207,7 +210,7 @@ def unstored(
         spaces["values"] = shared.space
     known = set(program) | set(unknowns)
     facts = [f for f in (*facts, *body.facts) if unknowns and set(names_in(f)) <= known and not reads((f,))]
-    parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), [*facts, visit.valid], shared)]
+    parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), [*related, *facts, visit.valid], shared)]
     taken = set(common)
     lost += [_LOADED for read in common if not _is_table(body, read)]
     for told in found:
@@ -232,6 +235,22 @@ def unstored(
         tuple(dict.fromkeys([*lost, *(_where(u.why, u.source) for u in unknowns.values())])),
         lambda term, point, on: at([point[label] for label in spaces], on)(term),
     )
+
+
+def _related(
+    kernel: Kernel, body: Body, common: Sequence[Term], program: Collection[str]
+) -> tuple[list[Term], list[Term]]:
+    """What is assumed of entries that a visit reads, and the further entries which that speaks of.
+
+    program: the names that such an entry may rest on; an assumption about others is left out.
+    """
+    told, more = [], []
+    for case in cases(kernel.relations, [read for read in common if _is_table(body, read)]):
+        names, found, _ = closure(body, [case])
+        if names <= {*program, *kernel.parameters()}:
+            told.append(case)
+            more += [read for read in found if read not in common and read not in more]
+    return told, more
 
 
 def _without_wraps(
