@@ -34,6 +34,12 @@ _MASK = ("blocks", "kinds", "masks", "partial")
 _OF_MASK = ("0 <= {t} < {blocks}", "0 <= {kinds} < 3", "0 <= {masks} < {partial}")
 _RISES = "{t}[h, i, j] < {t}[%s] if {kinds}[h, i, j] > 0 and {kinds}[%s] > 0"
 
+def _apart(start: str, length: str) -> str:
+    """No two slices have an element together: of any two one ends before the other starts."""
+    one, other = (f"{start % k} + {length % k} <= {start % n}" for k, n in ("ij", "ji"))
+    return f"{one} or {other} if i < j"
+
+
 SCHEMAS: Mapping[str, Schema] = {
     "cu_seqlens": Schema(
         "running totals of lengths: where each sequence or group starts, and last where all of them end",
@@ -77,6 +83,16 @@ SCHEMAS: Mapping[str, Schema] = {
         "the same for the gradients of keys and values: the block of queries of each step of a column of keys",
         _MASK,
         (*_OF_MASK, _RISES % (("h, i + 1, j",) * 2)),
+    ),
+    "slices": Schema(
+        "where slices of an array start, beside `lengths`; no two have an element together",
+        ("lengths",),
+        (_apart("{t}[%s]", "{lengths}[%s]"),),
+    ),
+    "slice_rows": Schema(
+        "the same in one table: its row `starts` has where slices start, its row `lengths` how long they are",
+        ("starts", "lengths"),
+        (_apart("{t}[{starts}, %s]", "{t}[{lengths}, %s]"),),
     ),
     "block_list": Schema(
         "the row of each block that is not empty, row after row, beside `columns`, which rise within a row",

@@ -1,18 +1,22 @@
 """Which schemas the tables of a call may have, by how the kernel uses them. Nothing of it is assumed: it is tried.
 
 A grouped product reads, for its step, a group; of the group where it starts and where the next one does; and a tile of
-rows, which chooses a block. Or a loop of the body adds up how many rows the groups have.
+rows, which chooses a block. Or a loop of the body adds up how many rows the groups have. Or a copy goes to where a table
+says, and is as long as one says. Or programs along a dimension whose size is not known compare their number with an
+entry: how many of them have work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
-from layoutproof.bodies.effects import Access, Body
+from layoutproof.bodies.effects import Access, Body, StartedCopy, View
 from layoutproof.bodies.sums import added_up
+from layoutproof.bodies.terms import inlined, names_in, parts_of, replaced
 from layoutproof.bodies.wraps import unwrapped
-from layoutproof.core.folding import shifted
-from layoutproof.core.term import Term
+from layoutproof.core.folding import all_of, shifted
+from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 
 MOST_TOTALS = 2
@@ -35,6 +39,10 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
             yield said
             # where empty groups have a step, too
             yield (*said, f"{groups}[:{extent}] is onto")
+    yield from dict.fromkeys(said for effect in _copies(kernel) for said in _slices(kernel, effect.target))
+    counts = _counts(kernel)
+    if counts:
+        yield tuple(f"1 <= {table} <= {size}" for table, size in counts)
     for total in _rows(kernel) if (lengths := _added_up(kernel)) else ():
         yield tuple(f"{name} is group_sizes(total={total})" for name in lengths)
 
@@ -45,6 +53,43 @@ def _added_up(kernel: Kernel) -> list[str]:
     body = kernel.body
     names = [added_up(body, one) for one in body.handed] if isinstance(body, Body) else []
     return [name for name in dict.fromkeys(names) if name in tables]
+
+
+def _copies(kernel: Kernel) -> Iterator[StartedCopy]:
+    body = kernel.body
+    yield from (e for e in body.effects if isinstance(e, StartedCopy)) if body is not None else ()
+
+
+def _slices(kernel: Kernel, view: View) -> Iterator[tuple[str, ...]]:
+    """What the tables may be that say, at one index, where a copied slice starts and how long it is."""
+    definitions = kernel.body.definitions
+    for piece in (piece for step in view.steps for piece in step.slices or ()):
+        starts, sizes = (reads((inlined(definitions, term),)) for term in (piece.start, piece.size))
+        for start, size in product(starts, sizes):
+            (table, *at), (other, *there) = start.args, size.args
+            if at[-1] is not there[-1] or not {table.args[0], other.args[0]} <= {t.name for t in kernel.tables}:
+                continue
+            if len(at) == len(there) == 1 and table is not other:
+                yield (f"{table.args[0]} is slices(lengths={other.args[0]})",)
+            elif len(at) == len(there) == 2 and table is other and at[0].op == there[0].op == "int":
+                yield (f"{table.args[0]} is slice_rows(starts={at[0].args[0]}, lengths={there[0].args[0]})",)
+
+
+def _counts(kernel: Kernel) -> list[tuple[str, str]]:
+    """(table, size): with whose entries programs compare their number along a dimension of a run-time size."""
+    runtime = {n: str(k) for n, k in zip(kernel.grid_names, kernel.grid, strict=True) if type(k) is not int}
+    free = {table.name for table in kernel.tables if _is_list(table) and table.low is None and table.high is None}
+    body = kernel.body
+    seen: dict[tuple[str, str], None] = {}
+    for effect in body.effects if body is not None and runtime and free else ():
+        for part in parts_of(inlined(body.definitions, all_of(effect.spot.path))):
+            if part.op in ("==", "<", "<="):
+                found = reads((part,))
+                bare = replaced(part, lambda one, found=found: ZERO if one in found else None)  # type: ignore[misc]
+                tables = [str(read.args[0].args[0]) for read in found]
+                sizes = [runtime[name] for name in names_in(bare) if name in runtime]
+                seen |= dict.fromkeys((table, size) for table, size in product(tables, sizes) if table in free)
+    return list(seen)
 
 
 def _rows(kernel: Kernel) -> list[int]:
