@@ -149,7 +149,7 @@ def without_wraps(
     made: dict[str, Table] = {}
 
     def reads(read: Term) -> tuple[int, int] | None:
-        low, high = range_at(kernel, table_of(kernel, body, read, made), read.args[1:])
+        low, high = range_at(kernel.relations, table_of(kernel, body, read, made), read.args[1:])
         return (low, high - 1) if type(low) is int and type(high) is int else None
 
     known = {name: (0, max(n - 1, 0)) for name, n in spans.items() if type(n) is int}
@@ -218,7 +218,7 @@ class TablePoint:
         made: dict[str, Table] = {}
         self.tables = tuple(table_of(kernel, body, read, made) for read in reads)
         self.ranges = tuple(
-            range_at(kernel, table, read.args[1:]) for table, read in zip(self.tables, reads, strict=True)
+            range_at(kernel.relations, table, read.args[1:]) for table, read in zip(self.tables, reads, strict=True)
         )
         extents = [high - low for low, high in self.ranges] + [u.high - u.low for u in unknowns]
         labels = [*(f"read{k}" for k in range(len(self.reads))), *(u.name for u in unknowns)]

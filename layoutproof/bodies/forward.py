@@ -221,7 +221,7 @@ class Run(ABC):
     def _at(self, here: Here) -> Symbolic:
         if self._last is None or self._last[0] is not here or self._last[1] != here.names:
             place = (here.program, here.turns)
-            on = Symbolic(self.body, here.names, {}, place, {}, self.tables, self.loaded)
+            on = Symbolic(self.body, here.names, {}, place, {}, self.tables, self.loaded, None, self.kernel.relations)
             # a loop that has ended adds to the names of its place
             self._last = here, dict(here.names), on
         return self._last[2]

@@ -570,7 +570,7 @@ class FlightWalk:
     def _evaluates(self, here: Here, way: Way, compared: set[object] | None) -> Symbolic:
         what = (
             self.body, here.names, dict(way.assumed), (here.program, here.turns), self._within, self._tables,
-            dict(way.loaded), compared,
+            dict(way.loaded), compared, self.kernel.relations,
         )  # fmt: skip
         if self.fill is None:
             return Symbolic(*what)

@@ -63,7 +63,7 @@ def _with_stored(kernel: Kernel, body: Body, place: StoredPlace) -> Body:
             if name in loads:
                 return None if held is None else (int(held.low), int(held.high))
             table = body.loads.get(name) or tables.get(name)
-            low, high = (None, None) if table is None else range_at(kernel, table, part.args[1:])
+            low, high = (None, None) if table is None else range_at(kernel.relations, table, part.args[1:])
             return (low, high - 1) if type(low) is type(high) is int else None
 
         return bounds(kernel, body, spans, read)(value)

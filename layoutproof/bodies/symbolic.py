@@ -16,8 +16,8 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.core.numbers import INTS
 from layoutproof.core.operations import INT32, LEAVES, apply
 from layoutproof.core.term import Term
-from layoutproof.kernel.kernel import Table
-from layoutproof.kernel.read_consistency import range_of
+from layoutproof.kernel.kernel import Relation, Table
+from layoutproof.kernel.relations import range_at
 
 Name = tuple[Any, ...]
 Interval = tuple[int, int]
@@ -167,8 +167,9 @@ class Symbolic:
 
     names: the values of grid names and loop counters.  assumed: path conditions by name, true or false.
     place: distinguishes an unknown here from the same unknown elsewhere.  within: named numbers with their least and
-    greatest value.  tables: of the call, with their assumptions.  loaded: the results of loads, by their names.
-    asked: collects the numbers that conditions compare.  regions: what views show here, as far as it was asked.
+    greatest value.  tables: of the call, with their assumptions.  relations: assumptions of parts of them.
+    loaded: the results of loads, by their names.  asked: collects the numbers that conditions compare.
+    regions: what views show here, as far as it was asked.
     """
 
     def __init__(
@@ -181,6 +182,7 @@ class Symbolic:
         tables: Mapping[str, Table] = MappingProxyType({}),
         loaded: Mapping[str, Number] = MappingProxyType({}),
         asked: set[object] | None = None,
+        relations: Sequence[Relation] = (),
     ) -> None:
         self.body = body
         self.names = names
@@ -189,6 +191,7 @@ class Symbolic:
         self.within = within
         self.tables = tables
         self.loaded = loaded
+        self.relations = relations
         self.asked: set[Any] = set() if asked is None else asked
         self.regions: dict[View, Any] = {}
         self._known: dict[Term, Any] = {}
@@ -270,8 +273,8 @@ class Symbolic:
             case ("//", LinearSum() as whole, int(by)) if by > 0:
                 around = self.interval(whole)
                 return None if around is None else (around[0] // by, around[1] // by)
-            case ("read", table, *_) if table in self.tables:
-                return _held(self.tables[table])
+            case ("read", table, *at) if table in self.tables:
+                return _held(self.relations, self.tables[table], at)
             case ("select", _, *ways) if all(isinstance(way, int | LinearSum) for way in ways):
                 known = [ends for way in ways if (ends := self.interval(way)) is not None]
                 return (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
@@ -330,9 +333,9 @@ def compared(name: Name) -> Any:
     return name[-1] if name[0] in ("<", "==") else name
 
 
-def _held(table: Table) -> Interval | None:
-    """The least and the greatest value that is assumed of a table, where both are numbers."""
-    low, high = range_of(table)
+def _held(relations: Sequence[Relation], table: Table, at: Sequence[object]) -> Interval | None:
+    """The least and the greatest value that is assumed of an entry of a table, where both are numbers."""
+    low, high = range_at(relations, table, at)
     return (low, high - 1) if type(low) is int and type(high) is int and low < high else None
 
 

@@ -204,10 +204,13 @@ def _between(condition: Term) -> tuple[Term, int | None, int | None] | None:
     return None
 
 
-def range_at(kernel: Kernel, table: Table, at: Sequence[Term]) -> tuple[Extent, Extent]:
-    """The values that a table may hold at some indices: low <= value < high. See `read_consistency.range_of`."""
+def range_at(relations: Sequence[Relation], table: Table, at: Sequence[object]) -> tuple[Extent, Extent]:
+    """The values that a table may hold at some indices: low <= value < high. See `read_consistency.range_of`.
+
+    at: of each dimension an int or a term; what is no constant counts as any index.
+    """
     low, high = range_of(table)
-    for relation in kernel.relations:
+    for relation in relations:
         bound = relation.bound
         if bound is None or bound.table != table.name or type(low) is not int or type(high) is not int:
             continue
@@ -217,13 +220,14 @@ def range_at(kernel: Kernel, table: Table, at: Sequence[Term]) -> tuple[Extent, 
     return low, high
 
 
-def _speaks_of(bound: Bound, at: Sequence[Term]) -> bool | None:
+def _speaks_of(bound: Bound, at: Sequence[object]) -> bool | None:
     """Whether a bound is about what stands at some indices; None where that depends on where they are."""
     told: bool | None = True
     for span, part in zip(bound.at, at, strict=True):
-        if span is not None and part.op != "int":
+        place = part.args[0] if isinstance(part, Term) and part.op == "int" else part
+        if span is not None and not isinstance(place, int):
             told = None
-        elif span is not None and not span[0] <= int(part.args[0]) < span[1]:
+        elif span is not None and not span[0] <= int(place) < span[1]:  # type: ignore[call-overload]
             return False
     return told
 

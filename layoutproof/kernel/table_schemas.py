@@ -34,11 +34,19 @@ _MASK = ("blocks", "kinds", "masks", "partial")
 _OF_MASK = ("0 <= {t} < {blocks}", "0 <= {kinds} < 3", "0 <= {masks} < {partial}")
 _RISES = "{t}[h, i, j] < {t}[%s] if {kinds}[h, i, j] > 0 and {kinds}[%s] > 0"
 
+def _slices(start: str, length: str) -> tuple[str, ...]:
+    """Each slice is one of an array of `of` entries."""
+    return f"0 <= {start % ':'}", f"0 <= {length % ':'}", f"{start % 'i'} + {length % 'i'} <= {{of}}"
+
+
 def _apart(start: str, length: str) -> str:
     """No two slices have an element together: of any two one ends before the other starts."""
     one, other = (f"{start % k} + {length % k} <= {start % n}" for k, n in ("ij", "ji"))
     return f"{one} or {other} if i < j"
 
+
+_OF_LISTS = "{t}[%s]", "{lengths}[%s]"
+_OF_ROWS = "{t}[{starts}, %s]", "{t}[{lengths}, %s]"
 
 SCHEMAS: Mapping[str, Schema] = {
     "cu_seqlens": Schema(
@@ -85,14 +93,20 @@ SCHEMAS: Mapping[str, Schema] = {
         (*_OF_MASK, _RISES % (("h, i + 1, j",) * 2)),
     ),
     "slices": Schema(
-        "where slices of an array start, beside `lengths`; no two have an element together",
-        ("lengths",),
-        (_apart("{t}[%s]", "{lengths}[%s]"),),
+        "where slices of an array of `of` entries start, beside `lengths`", ("lengths", "of"), _slices(*_OF_LISTS)
     ),
     "slice_rows": Schema(
         "the same in one table: its row `starts` has where slices start, its row `lengths` how long they are",
-        ("starts", "lengths"),
-        (_apart("{t}[{starts}, %s]", "{t}[{lengths}, %s]"),),
+        ("starts", "lengths", "of"),
+        _slices(*_OF_ROWS),
+    ),
+    "disjoint_slices": Schema(
+        "slices of which no two have an element together", ("lengths", "of"), (*_slices(*_OF_LISTS), _apart(*_OF_LISTS))
+    ),
+    "disjoint_slice_rows": Schema(
+        "the same in one table, by two of its rows",
+        ("starts", "lengths", "of"),
+        (*_slices(*_OF_ROWS), _apart(*_OF_ROWS)),
     ),
     "block_list": Schema(
         "the row of each block that is not empty, row after row, beside `columns`, which rise within a row",

@@ -129,7 +129,7 @@ def program_map(
 
 
 def _range(kernel: Kernel, read: Term) -> tuple[Extent, Extent]:
-    return range_at(kernel, kernel.table(read.args[0].args[0]), read.args[1:])
+    return range_at(kernel.relations, kernel.table(read.args[0].args[0]), read.args[1:])
 
 
 def consistent(

@@ -135,7 +135,7 @@ def tables_at(kernel: Kernel, claim: BodyClaim | None, point: Point | None) -> T
         table = tables.get(name)
         if table is None or restricted(table) or table.monotone or table.injective or table.onto:
             return None
-        low, _ = range_at(kernel, table, [Term("int", n) for n in at])
+        low, _ = range_at(kernel.relations, table, [Term("int", n) for n in at])
         nothing = table.low is None and low == range_of(table)[0]
         return None if nothing else int(INTS.size(low))
 

@@ -76,7 +76,7 @@ def _entries(
         if text in known:
             read = known[text]
             table = str(read.args[0].args[0])
-            value += on.size(range_at(kernel, kernel.table(table), read.args[1:])[0])
+            value += on.size(range_at(kernel.relations, kernel.table(table), read.args[1:])[0])
             at = [substitute(part, fresh).evaluate({**values, **seen}, on) for part in read.args[1:]]
             seen[text] = value
             text = f"{table}[{', '.join(map(str, at))}]"

@@ -105,7 +105,7 @@ def _alike(kernel: Kernel, names: tuple[str, ...]) -> bool:
         def least(part: Term) -> Term | None:
             if part.op != "read":
                 return folded(part)
-            low, high = range_at(kernel, by_name[part.args[0].args[0]], part.args[1:])
+            low, high = range_at(kernel.relations, by_name[part.args[0].args[0]], part.args[1:])
             # the sizes of bounds were looked at above
             return Term("int", min(max(low, 0), high - 1))  # type: ignore[type-var]
 
@@ -130,7 +130,7 @@ def _between(kernel: Kernel) -> str:
         # one place of each part that some bounds cut out together
         ends = [{0, *(span[0] for of in spans if (span := of[d]) is not None)} for d in range(len(table.dims))]
         for at in islice(product(*map(sorted, ends)), MOST_PARTS if spans else 0):
-            low, high = range_at(kernel, table, [Term("int", n) for n in at])
+            low, high = range_at(kernel.relations, table, [Term("int", n) for n in at])
             if type(low) is type(high) is int and low >= high:
                 entry = f"{table.name}[{', '.join(map(str, at))}]"
                 return problems.VACUOUS_ENTRY(entry, low, high)

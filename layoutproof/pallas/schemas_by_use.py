@@ -9,6 +9,7 @@ entry: how many of them have work.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
 from layoutproof.bodies.effects import Access, Body, StartedCopy, View
@@ -18,6 +19,7 @@ from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.folding import all_of, shifted
 from layoutproof.core.term import ZERO, Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand, Table
+from layoutproof.kernel.scalar_memory import every_table
 
 MOST_TOTALS = 2
 """Sums of one table that are tried."""
@@ -39,7 +41,12 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
             yield said
             # where empty groups have a step, too
             yield (*said, f"{groups}[:{extent}] is onto")
-    yield from dict.fromkeys(said for effect in _copies(kernel) for said in _slices(kernel, effect.target))
+    said = sliced(kernel)
+    if said:
+        yield tuple(one.text for one in said if not one.apart)
+        if any(one.apart for one in said):
+            stronger = {one.text.replace("disjoint_", "") for one in said if one.apart}
+            yield tuple(one.text for one in said if one.apart or one.text not in stronger)
     counts = _counts(kernel)
     if counts:
         yield tuple(f"1 <= {table} <= {size}" for table, size in counts)
@@ -55,24 +62,66 @@ def _added_up(kernel: Kernel) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in tables]
 
 
-def _copies(kernel: Kernel) -> Iterator[StartedCopy]:
+@dataclass(frozen=True, slots=True)
+class SlicesSaid:
+    """An assumption on tables that say where copied slices start or how long they are.
+
+    apart: whether it says of slices that are written that no two have an element together.  tables: their names.
+    """
+
+    text: str
+    tables: tuple[str, ...]
+    apart: bool = False
+
+
+def sliced(kernel: Kernel) -> tuple[SlicesSaid, ...]:
+    """What the tables may be that have, at one index, where a copied slice starts and how long it is."""
     body = kernel.body
-    yield from (e for e in body.effects if isinstance(e, StartedCopy)) if body is not None else ()
+    found: dict[SlicesSaid, None] = {}
+    for effect in body.effects if body is not None else ():
+        if isinstance(effect, StartedCopy):
+            for view in (effect.source, effect.target):
+                found |= dict.fromkeys(_slices(kernel, view, view is effect.target))
+    return tuple(found)
 
 
-def _slices(kernel: Kernel, view: View) -> Iterator[tuple[str, ...]]:
-    """What the tables may be that say, at one index, where a copied slice starts and how long it is."""
+def _slices(kernel: Kernel, view: View, written: bool) -> Iterator[SlicesSaid]:
     definitions = kernel.body.definitions
-    for piece in (piece for step in view.steps for piece in step.slices or ()):
-        starts, sizes = (reads((inlined(definitions, term),)) for term in (piece.start, piece.size))
-        for start, size in product(starts, sizes):
-            (table, *at), (other, *there) = start.args, size.args
-            if at[-1] is not there[-1] or not {table.args[0], other.args[0]} <= {t.name for t in kernel.tables}:
-                continue
-            if len(at) == len(there) == 1 and table is not other:
-                yield (f"{table.args[0]} is slices(lengths={other.args[0]})",)
-            elif len(at) == len(there) == 2 and table is other and at[0].op == there[0].op == "int":
-                yield (f"{table.args[0]} is slice_rows(starts={at[0].args[0]}, lengths={there[0].args[0]})",)
+    tables = {table.name for table in every_table(kernel) if table.high is None}
+    for step in view.steps:
+        for extent, piece in zip(step.dims, step.slices or (), strict=False):
+            starts, sizes = (
+                [read for read in _chosen_from(inlined(definitions, term)) if read.args[0].args[0] in tables]
+                for term in (piece.start, piece.size)
+            )
+            for size in sizes:
+                other, *there = size.args
+                places = ", ".join([*(str(part) for part in there[:-1]), ":"])
+                if piece.start.op == "int" and all(part.op == "int" for part in there[:-1]):
+                    of = other.args[0] if len(there) == 1 else f"{other.args[0]}[{places}]"
+                    yield SlicesSaid(f"0 <= {of} <= {extent - int(piece.start.args[0])}", (str(other.args[0]),))
+            for start, size in product(starts, sizes):
+                (table, *at), (other, *there) = start.args, size.args
+                if at[-1] is not there[-1]:
+                    continue
+                if len(at) == len(there) == 1 and table is not other:
+                    said = f"slices(lengths={other.args[0]}, of={extent})"
+                elif len(at) == len(there) == 2 and table is other and at[0].op == there[0].op == "int":
+                    said = f"slice_rows(starts={at[0].args[0]}, lengths={there[0].args[0]}, of={extent})"
+                else:
+                    continue
+                names = tuple(dict.fromkeys((str(table.args[0]), str(other.args[0]))))
+                yield SlicesSaid(f"{table.args[0]} is {said}", names)
+                if written:
+                    yield SlicesSaid(f"{table.args[0]} is disjoint_{said}", names, True)
+
+
+def _chosen_from(term: Term) -> Iterator[Term]:
+    """The entries of tables that a number is one of: `select(i < n, t[i], 0)` is `t[i]`."""
+    if term.op == "read":
+        yield term
+    for way in term.args[1:] if term.op == "select" else ():
+        yield from _chosen_from(way)
 
 
 def _counts(kernel: Kernel) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from layoutproof.pallas import problems
 from layoutproof.pallas.assumptions import bounded, together, worded
 from layoutproof.pallas.possible_tables import founded
 from layoutproof.pallas.refuted_if import tables_needed
-from layoutproof.pallas.schemas_by_use import offered
+from layoutproof.pallas.schemas_by_use import offered, sliced
 from layoutproof.solvers.conclude import left_open
 from layoutproof.solvers.vacuity import where_term
 
@@ -270,7 +270,7 @@ def _is_free(kernel: Kernel, table: Table, finding: Finding) -> bool:
     places = [text.removeprefix(f"{table.name}[").rstrip("]") for text in shown if text.startswith(f"{table.name}[")]
     at = [[Term("int", int(part)) for part in place.split(",")] for place in places]
     low, high = range_of(table)
-    ranges = [range_at(kernel, table, place) for place in at]
+    ranges = [range_at(kernel.relations, table, place) for place in at]
     return not ranges or any(ends[0] == low or ends[1] == high for ends in ranges)
 
 
@@ -504,10 +504,13 @@ def _tightened(
     A property of larger numbers holds for smaller ones, so the largest bound is found by bisection. A table of zeros
     alone is no advice. held: the decided questions; it grows.
     """
+    # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
+    placing = {name for said in sliced(tries.kernel) for name in said.tables}
     for one in asked:
         if not one.body or one in held:
             continue
         free = [t.name for t in one.tables if t.high is None and _plain(best[t.name]) and not in_parts(tries.kernel, t)]
+        free = [name for name in free if name not in placing]
         if tries.proved(one, best):
             held.append(one)
             continue
