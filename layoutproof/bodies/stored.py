@@ -210,7 +210,8 @@ def unstored(
         spaces["values"] = shared.space
     known = set(program) | set(unknowns)
     facts = [f for f in (*facts, *body.facts) if unknowns and set(names_in(f)) <= known and not reads((f,))]
-    parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), [*related, *facts, visit.valid], shared)]
+    everywhere = [*related, *facts, visit.valid]
+    parts: list[Formula] = [said(spaces, environment(body, spaces, {"values": shared}), everywhere, shared)]
     taken = set(common)
     lost += [_LOADED for read in common if not _is_table(body, read)]
     for told in found:

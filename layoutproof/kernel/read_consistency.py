@@ -31,6 +31,11 @@ def consistent_reads(seen: Sequence[Seen], on: Numbers) -> object:
     for table in {id(t): t for t, _, _ in seen if _symbolic(t)}.values():
         held = on.logical_and(held, _exists(table, on))
     inside = [_inside(table, at, on) for table, at, _ in seen]
+    for table, _, value in seen:
+        if any(type(bound) is not int for bound in range_of(table)):
+            # a bound that is a size may be beyond the integers that the table can hold
+            least, most = integer_range(table.bits, table.signed)
+            held = on.logical_and(held, on.logical_and(on.less(least - 1, value), on.less(value, most)))
     for k, one in enumerate(seen):
         if _placed(one[0]):
             held = on.logical_and(held, on.logical_or(on.logical_not(inside[k]), _room(one, on)))

@@ -225,9 +225,11 @@ def _speaks_of(bound: Bound, at: Sequence[object]) -> bool | None:
     told: bool | None = True
     for span, part in zip(bound.at, at, strict=True):
         place = part.args[0] if isinstance(part, Term) and part.op == "int" else part
-        if span is not None and not isinstance(place, int):
+        if span is None:
+            continue
+        if not isinstance(place, int):
             told = None
-        elif span is not None and not span[0] <= int(place) < span[1]:  # type: ignore[call-overload]
+        elif not span[0] <= place < span[1]:
             return False
     return told
 

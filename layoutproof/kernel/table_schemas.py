@@ -34,6 +34,7 @@ _MASK = ("blocks", "kinds", "masks", "partial")
 _OF_MASK = ("0 <= {t} < {blocks}", "0 <= {kinds} < 3", "0 <= {masks} < {partial}")
 _RISES = "{t}[h, i, j] < {t}[%s] if {kinds}[h, i, j] > 0 and {kinds}[%s] > 0"
 
+
 def _slices(start: str, length: str) -> tuple[str, ...]:
     """Each slice is one of an array of `of` entries."""
     return f"0 <= {start % ':'}", f"0 <= {length % ':'}", f"{start % 'i'} + {length % 'i'} <= {{of}}"

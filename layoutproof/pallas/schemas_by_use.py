@@ -1,9 +1,9 @@
 """Which schemas the tables of a call may have, by how the kernel uses them. Nothing of it is assumed: it is tried.
 
 A grouped product reads, for its step, a group; of the group where it starts and where the next one does; and a tile of
-rows, which chooses a block. Or a loop of the body adds up how many rows the groups have. Or a copy goes to where a table
-says, and is as long as one says. Or programs along a dimension whose size is not known compare their number with an
-entry: how many of them have work.
+rows, which chooses a block. Or a loop of the body adds up how many rows the groups have. Or a copy goes to where a
+table says, and is as long as one says. Or programs along a dimension whose size is not known compare their number with
+an entry: how many of them have work.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
             yield said
             # where empty groups have a step, too
             yield (*said, f"{groups}[:{extent}] is onto")
-    said = sliced(kernel)
-    if said:
-        yield tuple(one.text for one in said if not one.apart)
-        if any(one.apart for one in said):
-            stronger = {one.text.replace("disjoint_", "") for one in said if one.apart}
-            yield tuple(one.text for one in said if one.apart or one.text not in stronger)
+    slices = sliced(kernel)
+    if slices:
+        yield tuple(one.text for one in slices if not one.apart)
+        if any(one.apart for one in slices):
+            stronger = {one.text.replace("disjoint_", "") for one in slices if one.apart}
+            yield tuple(one.text for one in slices if one.apart or one.text not in stronger)
     counts = _counts(kernel)
     if counts:
         yield tuple(f"1 <= {table} <= {size}" for table, size in counts)

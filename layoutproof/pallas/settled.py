@@ -297,7 +297,10 @@ def _advised(
     if finding.reason.endswith(NOTHING_ASSUMED):
         finding = replace(finding, reason="")
     more = {n: [text for text in t.assumptions() if text not in own[n].assumptions()] for n, t in tables.items()}
-    more |= {text.split(" ")[0].partition("[")[0]: [text] for text in said}
+    for text in said:
+        # the longest name of those that begin first: `args[0][1]` and not `args[0]`
+        first = min((text.index(name), -len(name), name) for name in own if name in text)
+        more.setdefault(first[2], []).append(text)
     texts = [*said] if said else [text for texts in more.values() for text in texts]
     if not condition and not texts:
         # asked by itself it is proved, and nothing more is to be assumed: its budget went to other questions

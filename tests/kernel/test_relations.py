@@ -67,7 +67,7 @@ def test_what_is_a_range_of_all_that_is_read_is_no_case_of_it() -> None:
     kernel = related("t[0] == 1")
     first, any_ = read("t", Term("int", 0)), read("t", Term("name", "k"))
     assert cases(kernel.relations, [first]) == []
-    assert range_at(kernel, kernel.table("t"), first.args[1:]) == (1, 2)
+    assert range_at(kernel.relations, kernel.table("t"), first.args[1:]) == (1, 2)
     assert len(cases(kernel.relations, [any_])) == 1
 
 
@@ -111,7 +111,7 @@ def test_a_part_of_a_table_is_bounded_by_itself(
 ) -> None:
     kernel = related(text)
     place = [Term("name", f"k{d}") if k is None else Term("int", k) for d, k in enumerate(at)]
-    assert range_at(kernel, kernel.table("m"), place) == (between or (-(1 << 31), 1 << 31))
+    assert range_at(kernel.relations, kernel.table("m"), place) == (between or (-(1 << 31), 1 << 31))
     assert kernel.table("m").assumptions() == ()
 
 

@@ -46,6 +46,21 @@ def test_a_schema_says_what_tables_of_its_meaning_hold(text: str, right: Any, wr
 
 
 @pytest.mark.fast
+def test_slices_are_in_their_array_and_apart() -> None:
+    lengths = {"u": [3, 0, 2]}
+    assert said({"t": [5, 8, 0], **lengths}, "t is slices(lengths=u, of=8)") == ""
+    assert said({"t": [6, 8, 0], **lengths}, "t is slices(lengths=u, of=8)") != ""
+    assert said({"t": [5, 8, -1], **lengths}, "t is slices(lengths=u, of=8)") != ""
+    assert said({"t": [5, 8, 3], **lengths}, "t is disjoint_slices(lengths=u, of=8)") == ""
+    assert said({"t": [5, 8, 4], **lengths}, "t is slices(lengths=u, of=8)") == ""
+    assert said({"t": [5, 8, 4], **lengths}, "t is disjoint_slices(lengths=u, of=8)") != ""
+    rows = "t is disjoint_slice_rows(starts=1, lengths=0, of=8)"
+    assert said({"t": [[3, 0, 2], [5, 8, 3]]}, rows) == ""
+    assert said({"t": [[3, 0, 2], [5, 8, 4]]}, rows) != ""
+    assert said({"t": [[3, 0, 2], [6, 8, 0]]}, "t is slice_rows(starts=1, lengths=0, of=8)") != ""
+
+
+@pytest.mark.fast
 def test_a_list_of_blocks_rises_within_each_row() -> None:
     # behind the steps nothing is said of columns
     assert said({"t": [0, 0, 3, 3], "u": [1, 2, 0, 0]}, LIST) == ""

@@ -1,0 +1,148 @@
+"""Copies to places and of lengths that tables say, and programs that tables count: what is offered of such tables.
+
+Each kernel is right for the tables that its advice describes, and has twins that are wrong for some of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+import layoutproof as lp
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.judge import advice
+
+pytestmark = pytest.mark.slow
+
+F = jnp.float32
+I32 = jnp.int32
+
+
+def placed(more: int = 0, apart: bool = True) -> Callable[..., Any]:
+    """Copies two slices of `new` a program to places of a cache, those that a table lists.
+
+    more: rows by which the second slice is longer than the table says.  apart: whether one waits for the other before
+    it starts, so that they may have rows in common.
+    """
+
+    def body(starts: Any, lengths: Any, new: Any, cache: Any, out: Any, sem: Any) -> None:
+        copies = []
+        for k in range(2):
+            at = 2 * pl.program_id(0) + k
+            length = lengths[at] + more * k
+            there = out.at[pl.ds(starts[at], length)]
+            copies.append(pltpu.make_async_copy(new.at[at, pl.ds(0, length)], there, sem))
+            copies[-1].start()
+            if not apart:
+                copies[-1].wait()
+        for copy in copies if apart else ():
+            copy.wait()
+
+    any_ = pl.BlockSpec(memory_space=pl.ANY)
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2, grid=(2,), in_specs=[any_, any_], out_specs=any_,
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )  # fmt: skip
+    out = jax.ShapeDtypeStruct((64, 128), F)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=out, input_output_aliases={3: 0})
+
+
+def in_a_cache(function: Callable[..., Any], assume: tuple[str, ...] = ()) -> lp.Kernels:
+    list_ = jax.ShapeDtypeStruct((4,), I32)
+    new, cache = jax.ShapeDtypeStruct((4, 16, 128), F), jax.ShapeDtypeStruct((64, 128), F)
+    return lp.kernels(function, list_, list_, new, cache, assume=assume)
+
+
+SLICES = "prefetch0 is slices(lengths=prefetch1, of=64)"
+DISJOINT = "prefetch0 is disjoint_slices(lengths=prefetch1, of=64)"
+
+
+def advised(found: lp.Kernels) -> str:
+    (assume, where) = advice(found.calls[0].findings)
+    assert not where
+    return assume
+
+
+def test_slices_that_are_in_flight_together_are_advised_to_be_apart() -> None:
+    open_ = in_a_cache(placed())
+    assert open_.exit_code == 3
+    assert DISJOINT in advised(open_)
+    assert in_a_cache(placed(), (advised(open_),)).exit_code == 0
+
+
+def test_slices_that_wait_for_each_other_need_not_be_apart() -> None:
+    open_ = in_a_cache(placed(apart=False))
+    assert SLICES in advised(open_)
+    assert DISJOINT not in advised(open_)
+    assert in_a_cache(placed(apart=False), (advised(open_),)).exit_code == 0
+
+
+def test_slices_longer_than_the_table_says_may_meet() -> None:
+    found = in_a_cache(placed(1), (DISJOINT, "0 <= prefetch1 <= 8"))
+    assert found.exit_code != 0
+    assert {f.verdict for f in found.findings if f.question == "dma_order"} != {Verdict.PROVED}
+    assert {f.verdict for f in found.findings if f.question == "body_in_bounds"} != {Verdict.PROVED}
+
+
+def test_slices_that_are_only_in_bounds_may_meet() -> None:
+    found = in_a_cache(placed(), (SLICES, "0 <= prefetch1 <= 8"))
+    assert {f.verdict for f in found.findings if f.question == "dma_order"} != {Verdict.PROVED}
+    assert {f.verdict for f in found.findings if f.question == "body_in_bounds"} == {Verdict.PROVED}
+
+
+def counted(last: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    """Sums as many blocks of a row as a table counts, of a grid that is known at run time; `last` stores the sum."""
+
+    def body(counts: Any, x: Any, o: Any, total: Any) -> None:
+        step, count = pl.program_id(1), counts[pl.program_id(0)]
+
+        @pl.when(step == 0)
+        def _() -> None:
+            total[...] = jnp.zeros_like(total)
+
+        @pl.when(step < count)
+        def _() -> None:
+            total[...] += x[...]
+
+        @pl.when(last(step, count))
+        def _() -> None:
+            o[...] = total[...]
+
+    def call(counts: Any, steps: Any, x: Any) -> Any:
+        grid = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4, steps), in_specs=[pl.BlockSpec((8, 128), lambda i, j, n: (i, 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, j, n: (i, 0)), scratch_shapes=[pltpu.VMEM((8, 128), F)],
+        )  # fmt: skip
+        return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((32, 128), F))(counts, x)
+
+    return call
+
+
+def of_counts(function: Callable[..., Any], assume: tuple[str, ...] = ()) -> lp.Kernels:
+    counts, steps = jax.ShapeDtypeStruct((4,), I32), jax.ShapeDtypeStruct((), I32)
+    return lp.kernels(function, counts, steps, jax.ShapeDtypeStruct((32, 128), F), assume=assume)
+
+
+def test_a_table_that_counts_programs_is_bounded_by_their_number() -> None:
+    right = counted(lambda step, count: step == count - 1)
+    open_ = of_counts(right)
+    assert open_.exit_code == 3
+    assert advised(open_) == "1 <= prefetch0 <= grid1"
+    assert of_counts(right, (advised(open_),)).exit_code == 0
+    # where a count is 0, nothing is stored
+    assert of_counts(right, ("0 <= prefetch0 <= grid1",)).exit_code != 0
+
+
+def test_a_sum_that_no_program_stores_is_not_proved() -> None:
+    for last in (lambda step, count: step == count, lambda step, count: step == count - 2):
+        found = of_counts(counted(last), ("1 <= prefetch0 <= grid1",))
+        assert {f.verdict for f in found.findings if f.question == "outputs_stored"} != {Verdict.PROVED}
