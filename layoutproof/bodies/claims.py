@@ -16,7 +16,7 @@ from typing import Any
 from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Body, BodyReference, Loop, Unknown, loads_of, short_place
 from layoutproof.bodies.sums import with_sums
-from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, replaced, written
+from layoutproof.bodies.terms import PARTS, Evaluation, parts_of, parts_through, replaced, written
 from layoutproof.bodies.wraps import Bounds, bounds, without
 from layoutproof.core import problems as core_problems
 from layoutproof.core.budget import spend
@@ -464,15 +464,7 @@ def _filled(body: Body, table: Table) -> str:
 
 def _reached(body: Body, term: Term) -> set[str]:
     """Names in a term, through definitions."""
-    found: set[str] = set()
-    todo = [term]
-    while todo:
-        for part in parts_of(todo.pop()):
-            if part.op == "name" and part.args[0] not in found:
-                found.add(part.args[0])
-                if part.args[0] in body.definitions:
-                    todo.append(body.definitions[part.args[0]])
-    return found
+    return {part.args[0] for part in parts_through(body.definitions, [term]) if part.op == "name"}
 
 
 def closure(body: Body, terms: Sequence[Term], loops: Collection[str] = ()) -> tuple[set[str], list[Term], list[Term]]:

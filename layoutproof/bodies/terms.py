@@ -5,7 +5,7 @@ Terms of a body are graphs: a mask that is used twice doubles with every use whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -37,6 +37,18 @@ def parts_of(term: Term) -> tuple[Term, ...]:
 def names_in(term: Term) -> tuple[str, ...]:
     """Every name in a term, each once."""
     return tuple(dict.fromkeys(part.args[0] for part in parts_of(term) if part.op == "name"))
+
+
+def parts_through(definitions: Mapping[str, Term], terms: Iterable[Term]) -> Iterator[Term]:
+    """Every part of some terms, and of the terms that names in them stand for; a definition is gone through once."""
+    followed: set[str] = set()
+    todo = list(terms)
+    while todo:
+        for part in parts_of(todo.pop()):
+            yield part
+            if part.op == "name" and part.args[0] in definitions and part.args[0] not in followed:
+                followed.add(part.args[0])
+                todo.append(definitions[part.args[0]])
 
 
 def replaced(term: Term, change: Callable[[Term], Term | None]) -> Term:

@@ -302,13 +302,14 @@ def _call(kernel: Kernel, chip: KernelTarget | None, where: str | None, how: How
 def _settled(
     kernel: Kernel, found: Sequence[Finding], open_: Sequence[OpenQuestion], strict_tables: bool, effort: int
 ) -> dict[int, Finding]:
-    """`settled`; a failure of ours in it leaves open what it was asked about."""
+    """`settled`; a budget that is spent, or a failure of ours in it, leaves open what it was asked about."""
     try:
         with budget(STEPS, effort):
             return settled(kernel, found, open_, strict_tables)
     except Exception as error:
         names = [table.name for table in every_table(kernel)]
-        return {o.position: depends(found[o.position], names, failure(error)) for o in open_}
+        why = message_of(error) if isinstance(error, Undecided) else failure(error)
+        return {o.position: depends(found[o.position], names, why) for o in open_}
 
 
 def by_default(kernel: Kernel) -> Sequence[str]:

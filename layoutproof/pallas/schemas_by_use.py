@@ -8,16 +8,16 @@ an entry: how many of them have work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 from layoutproof.bodies.effects import Access, Body, StartedCopy, View
 from layoutproof.bodies.sums import added_up
-from layoutproof.bodies.terms import inlined, names_in, parts_of, replaced
+from layoutproof.bodies.terms import parts_through
 from layoutproof.bodies.wraps import unwrapped
-from layoutproof.core.folding import all_of, shifted
-from layoutproof.core.term import ZERO, Term, reads
+from layoutproof.core.folding import shifted
+from layoutproof.core.term import Term
 from layoutproof.kernel.kernel import Kernel, Operand, Table
 from layoutproof.kernel.scalar_memory import every_table
 
@@ -91,7 +91,7 @@ def _slices(kernel: Kernel, view: View, written: bool) -> Iterator[SlicesSaid]:
     for step in view.steps:
         for extent, piece in zip(step.dims, step.slices or (), strict=False):
             starts, sizes = (
-                [read for read in _chosen_from(inlined(definitions, term)) if read.args[0].args[0] in tables]
+                [read for read in _chosen_from(definitions, term) if read.args[0].args[0] in tables]
                 for term in (piece.start, piece.size)
             )
             for size in sizes:
@@ -116,12 +116,20 @@ def _slices(kernel: Kernel, view: View, written: bool) -> Iterator[SlicesSaid]:
                     yield SlicesSaid(f"{table.args[0]} is disjoint_{said}", names, True)
 
 
-def _chosen_from(term: Term) -> Iterator[Term]:
+def _chosen_from(definitions: Mapping[str, Term], term: Term) -> Iterator[Term]:
     """The entries of tables that a number is one of: `select(i < n, t[i], 0)` is `t[i]`."""
+    term = _defined(definitions, term)
     if term.op == "read":
         yield term
     for way in term.args[1:] if term.op == "select" else ():
-        yield from _chosen_from(way)
+        yield from _chosen_from(definitions, way)
+
+
+def _defined(definitions: Mapping[str, Term], term: Term) -> Term:
+    """A term that is no name of another one."""
+    while term.op == "name" and term.args[0] in definitions:
+        term = definitions[str(term.args[0])]
+    return term
 
 
 def _counts(kernel: Kernel) -> list[tuple[str, str]]:
@@ -129,15 +137,20 @@ def _counts(kernel: Kernel) -> list[tuple[str, str]]:
     runtime = {n: str(k) for n, k in zip(kernel.grid_names, kernel.grid, strict=True) if type(k) is not int}
     free = {table.name for table in kernel.tables if _is_list(table) and table.low is None and table.high is None}
     body = kernel.body
+    if body is None or not runtime or not free:
+        return []
+    paths = dict.fromkeys(term for effect in body.effects for term in effect.spot.path)
     seen: dict[tuple[str, str], None] = {}
-    for effect in body.effects if body is not None and runtime and free else ():
-        for part in parts_of(inlined(body.definitions, all_of(effect.spot.path))):
-            if part.op in ("==", "<", "<="):
-                found = reads((part,))
-                bare = replaced(part, lambda one, found=found: ZERO if one in found else None)  # type: ignore[misc]
-                tables = [str(read.args[0].args[0]) for read in found]
-                sizes = [runtime[name] for name in names_in(bare) if name in runtime]
-                seen |= dict.fromkeys((table, size) for table, size in product(tables, sizes) if table in free)
+    for part in parts_through(body.definitions, paths):
+        if part.op not in ("==", "<", "<="):
+            continue
+        sides = [_defined(body.definitions, side) for side in part.args]
+        for own, other in (sides, sides[::-1]):
+            size = runtime.get(str(own.args[0])) if own.op == "name" else None
+            if size is not None:
+                parts = parts_through(body.definitions, [other])
+                tables = (str(read.args[0].args[0]) for read in parts if read.op == "read")
+                seen |= dict.fromkeys((table, size) for table in tables if table in free)
     return list(seen)
 
 
