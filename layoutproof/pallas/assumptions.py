@@ -138,11 +138,11 @@ def _is_of(read: Term, table: Table) -> bool:
 
 
 def worded(tables: dict[str, Table]) -> Iterator[dict[str, Table]]:
-    """The same tables with a word more said of each, the weaker words first."""
+    """The same tables with a word more said of each that has several entries, the weaker words first."""
     for words in WORDS[1:]:
         said: dict[str, Any] = dict.fromkeys(words, True)
-        more = {name: replace(table, **said) for name, table in tables.items()}
-        if all(map(_possible, more.values())):
+        more = {n: table if product(table.dims) == 1 else replace(table, **said) for n, table in tables.items()}
+        if more != tables and all(map(_possible, more.values())):
             yield more
 
 

@@ -99,7 +99,7 @@ def _slices(kernel: Kernel, view: View, written: bool) -> Iterator[SlicesSaid]:
                 places = ", ".join([*(str(part) for part in there[:-1]), ":"])
                 if piece.start.op == "int" and all(part.op == "int" for part in there[:-1]):
                     of = other.args[0] if len(there) == 1 else f"{other.args[0]}[{places}]"
-                    yield SlicesSaid(f"0 <= {of} <= {extent - int(piece.start.args[0])}", (str(other.args[0]),))
+                    yield SlicesSaid(f"0 <= {of} < {extent - int(piece.start.args[0]) + 1}", (str(other.args[0]),))
             for start, size in product(starts, sizes):
                 (table, *at), (other, *there) = start.args, size.args
                 if at[-1] is not there[-1]:

@@ -80,7 +80,7 @@ def settled(
     asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
     best, held = _best(kernel, asked, read, tries)
-    best = _without_needless(held, _tightened(asked, best, held, tries), _own(kernel), tries)
+    best = _without_needless(held, _tightened(asked, found, best, held, tries), _own(kernel), tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     # what only a warning needs is not advised, so that no error may rest on it
     left = sorted(
@@ -500,11 +500,16 @@ def _best(
 
 
 def _tightened(
-    asked: Sequence[OpenQuestion], best: dict[str, Table], held: list[OpenQuestion], tries: _AssumptionTries
+    asked: Sequence[OpenQuestion],
+    found: Sequence[Finding],
+    best: dict[str, Table],
+    held: list[OpenQuestion],
+    tries: _AssumptionTries,
 ) -> dict[str, Table]:
-    """The largest bounds that settle questions about the body for which no place of a table says one.
+    """The largest bounds that settle questions about places of the body for which no place of a table says one.
 
-    A property of larger numbers holds for smaller ones, so the largest bound is found by bisection. A table of zeros
+    Of other questions no bound is advised: a number of rows that is small enough to keep programs apart leaves all but
+    one of them without work, which no caller can promise. A property of larger numbers holds for smaller ones, so the largest bound is found by bisection. A table of zeros
     alone is no advice. held: the decided questions; it grows.
     """
     # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
@@ -517,7 +522,7 @@ def _tightened(
         if tries.proved(one, best):
             held.append(one)
             continue
-        for name in free:
+        for name in free if found[one.position].question in AT_PLACES else ():
             most = _largest(one, best, name, tries)
             if most > 1:
                 best = {**best, name: replace(best[name], low=0, high=most)}
