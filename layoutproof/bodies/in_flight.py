@@ -41,6 +41,7 @@ from layoutproof.bodies.effects import (
     StartedUse,
     View,
     Wait,
+    is_remote,
     lists_of,
     loads_of,
     stored_names,
@@ -800,17 +801,17 @@ class FlightWalk:
     def _apart(self, touch: Touch, at: Moment, flight: Flight) -> bool:
         """Whether what is assumed of entries of tables together keeps an access from what a copy of its program moves.
 
-        Intervals have said what is known of each entry alone. In a loop the two may be of different turns.
+        Intervals have said what is known of each entry alone. In a loop the two may be of different turns. A copy to
+        places out of a list, or to another device, touches more than its source and its target.
         """
         own = not at[0] or flight.program == at[0]
-        if not self.kernel.relations or not own or flight in self._given:
+        if not self.kernel.relations or not own or flight.lists or flight in self._given:
             return False
         pair = touch.spot.number, flight.effect
         if pair not in self._pairs:
             started = next(e for e in self.body.effects if e.spot.number == flight.effect)
-            self._pairs[pair] = isinstance(started, StartedCopy) and _never_meet(
-                self.kernel, self.body, touches(touch.effect), touches(started)
-            )
+            known = isinstance(started, StartedCopy) and not is_remote(started)
+            self._pairs[pair] = known and _never_meet(self.kernel, self.body, touches(touch.effect), touches(started))
         return self._pairs[pair]
 
     # numbers

@@ -508,9 +508,10 @@ def _tightened(
 ) -> dict[str, Table]:
     """The largest bounds that settle questions about places of the body for which no place of a table says one.
 
-    Of other questions no bound is advised: a number of rows that is small enough to keep programs apart leaves all but
-    one of them without work, which no caller can promise. A property of larger numbers holds for smaller ones, so the largest bound is found by bisection. A table of zeros
-    alone is no advice. held: the decided questions; it grows.
+    Of other questions no bound is advised: a number of rows that is small enough to keep programs apart leaves all
+    but one of them without work, which no caller can promise. A property of larger numbers holds for smaller ones,
+    so the largest bound is found by bisection. A table of zeros alone is no advice. held: the decided questions; it
+    grows.
     """
     # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
     placing = {name for said in sliced(tries.kernel) for name in said.tables}
