@@ -67,7 +67,11 @@ jobs:
     steps:
       - uses: actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683 # v4.2.2
       - uses: OWNER/layoutproof@COMMIT
-        with: {check: specs, paths: specs@PACKAGES@}
+        with:
+          check: specs
+          paths: specs
+          # of 32 characters or more; with it jobs and pull requests share answers. It may be missing
+          cache-key: "${{ secrets.LAYOUTPROOF_CACHE_KEY }}"@PACKAGES@
       - uses: github/codeql-action/upload-sarif@ff0a06e83cb2de871e5a09832bc6a81e7276941f # v3.28.18
         if: always()
         with: {sarif_file: layoutproof.sarif}
@@ -206,7 +210,7 @@ def init(folder: str | PathLike[str] = ".", *, force: bool = False) -> Initialis
     wanted = {
         SPEC: _SPEC,
         SCHEMA: json_text(json_schema()) + "\n",
-        WORKFLOW: _WORKFLOW.replace("@PACKAGES@", f", packages: {needs}" if needs else ""),
+        WORKFLOW: _WORKFLOW.replace("@PACKAGES@", f"\n          packages: {needs}" if needs else ""),
         HOOKS: f"repos:\n{_HOOK}",
     }
     there = {name for name in wanted if os.path.lexists(root / name)}

@@ -5,6 +5,10 @@ this package, Python, and the solvers. Nothing written by another tool is ever f
 written beside its place and renamed, so that runs at the same time and a kill at any moment leave whole files only.
 Losing the folder loses time, never a verdict.
 
+Keys and values name files of the repository, and of installed libraries, from where these lie: `_MARKS` stands for
+either folder. So another checkout, or another machine with the same secret, finds what this one kept, and reads its own
+paths there. Entries of one name were made of one question by one tool: two folders are merged by copying files.
+
 An entry is believed because of who wrote it. It starts with a message authentication code (HMAC-SHA256, RFC 2104) over
 tool, key and value, by a secret that lies outside of the folder in a file of the user's own: an edited, moved or added
 file is a miss. The folder is the user's alone, or it is not used at all and `refused` says why. Anything else in the
@@ -33,7 +37,7 @@ from typing import Any
 
 from layoutproof.compiler import problems
 from layoutproof.core.errors import LayoutError
-from layoutproof.core.files import MAX_YAML, MIB, YAML_ENDS, files_in, not_own, read
+from layoutproof.core.files import MAX_YAML, MIB, YAML_ENDS, files_in, not_own, read, repository_of
 from layoutproof.core.plugins import GROUP
 
 FOLDER = "LAYOUTPROOF_CACHE"
@@ -47,6 +51,8 @@ LEAST_SECRET = 32
 """Characters of a secret that is given: 128 bits as hexadecimal digits."""
 _OFF = ("off", "0", "none")
 _BYTES = 32
+_MARKS = ("\0here", "\0libraries")
+"""What stands in an entry for the repository's folder, and for that of installed libraries; no path has a NUL."""
 
 
 def folder() -> Path | None:
@@ -151,12 +157,16 @@ def get(key: object) -> Any:
         if where is None or secret is None:
             return None
         text = _text(key)
-        code, _, body = read(_path(where, text), MOST_ENTRY, own=True).partition(b"\n")
+        path = _path(where, text)
+        code, _, body = read(path, MOST_ENTRY, own=True).partition(b"\n")
         # before it is read: no other user's file is parsed
         if not hmac.compare_digest(_code(secret, body), code):
             return None
         kept = json.loads(body)
-        return kept["value"] if kept["key"] == text else None
+        # its time says when it was last of use, where it may be written
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return _here(kept["value"]) if kept["key"] == text else None
     except (LayoutError, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -172,8 +182,8 @@ def put(key: object, value: object) -> None:
         if not _is_there(where):
             where.mkdir(0o700, parents=True, exist_ok=True)
         secret = _secret(where, make=True)
-        text = _text(key)
-        path, body = _path(where, text), json.dumps({"key": text, "value": value}).encode()
+        text, held = _text(key), _anywhere(value)
+        path, body = _path(where, text), json.dumps({"key": text, "value": held}).encode()
         if secret is None or len(body) > MOST_ENTRY // 2:
             return
         mine, part = path.parent.parent, path.parent
@@ -186,7 +196,7 @@ def put(key: object, value: object) -> None:
         if new:
             _forget_unused(mine)
         descriptor, temporary = tempfile.mkstemp(dir=part, prefix=".new.")
-    except (LayoutError, OSError, RecursionError):
+    except (LayoutError, OSError, ValueError, RecursionError):
         return
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -244,8 +254,62 @@ def key_of_files(what: Sequence[object], files: Mapping[str, bytes]) -> list[obj
     return [*what, [[name, hashlib.sha256(data).hexdigest()] for name, data in files.items()]]
 
 
+def anywhere(text: str) -> str:
+    """A text that is the same in every checkout: the repository's folder, and that of installed libraries, are marks.
+
+    A path is meant where nothing of a name stands before it, and a separator, a quote or nothing after it.
+    """
+    for mark, folder in _folders():
+        if folder in text:
+            text = re.sub(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\\"']|$)", mark, text)
+    return text
+
+
+def _folders() -> list[tuple[str, str]]:
+    """(mark, folder), the longer first: an environment may lie in the repository, and the other way round."""
+    found = dict.fromkeys(_MARKS, "")
+    # the folder where we are may be gone
+    with contextlib.suppress(OSError):
+        found[_MARKS[0]] = str(repository_of(Path.cwd()))
+    found[_MARKS[1]] = next((entry for entry in sys.path if entry.endswith("site-packages")), "")
+    # the root of a disk is the beginning of everything
+    return sorted(((m, f) for m, f in found.items() if os.path.dirname(f) != f), key=lambda pair: -len(pair[1]))
+
+
+def _anywhere(value: object) -> object:
+    """A key or a value as an entry has it, with marks for folders. ValueError where it has some of its own."""
+    if "\\u0000" in json.dumps(value):
+        raise ValueError(value)
+    return _changed(value, anywhere)
+
+
+def _here(value: object) -> object:
+    """The same with the folders of this run. ValueError where it has none of a kind."""
+    folders = _folders()
+
+    def put_back(text: str) -> str:
+        for mark, folder in folders:
+            text = text.replace(mark, folder)
+        if "\0" in text:
+            raise ValueError(text)
+        return text
+
+    return _changed(value, put_back)
+
+
+def _changed(value: object, change: Callable[[str], str]) -> object:
+    """Data as JSON has it, with each text changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return [_changed(each, change) for each in value]
+    if isinstance(value, Mapping):
+        return {change(name) if isinstance(name, str) else name: _changed(v, change) for name, v in value.items()}
+    return value
+
+
 def _text(key: object) -> str:
-    return json.dumps([tool(), key], sort_keys=True)
+    return json.dumps([tool(), _anywhere(key)], sort_keys=True)
 
 
 def _path(where: Path, text: str) -> Path:

@@ -103,9 +103,10 @@ def bodies_in_words(then: Mapping[str, str], now: Mapping[str, str]) -> str:
 def answers(kernel: Kernel | None) -> Answers:
     """The worst answer to each property of each subject, of those that decide; none where it is no kernel."""
     from layoutproof.pallas.judge import judge
+    from layoutproof.pallas.kept_judgements import kept_findings
 
     worst: dict[tuple[str, str], Finding] = {}
-    for answer in judge(kernel) if kernel is not None else ():
+    for answer in kept_findings(kernel, {"everything": True}, lambda: judge(kernel)) if kernel is not None else ():
         key = (answer.question, answer.subject)
         if answer.severity == "error" and (key not in worst or answer.verdict < worst[key].verdict):
             worst[key] = answer

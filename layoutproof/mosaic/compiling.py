@@ -117,7 +117,8 @@ def answered(request: JsonObject, tell: Tell) -> JsonObject:
             raise LayoutError(problems.NOT_BY_ITSELF(_words(error))) from None
         # the Pallas lowering is the compiler's first part, and what it raises is its answer
         return {**about, **seen, "refused": _words(error)}
-    digest = hashlib.sha256(lowered.as_text(debug_info=True).encode(errors="backslashreplace")).hexdigest()[:32]
+    text = kept.anywhere(lowered.as_text(debug_info=True))
+    digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
     key = [_KEPT, about, target, digest, profile]
     found = kept.get(key)
     if found is None:

@@ -264,7 +264,7 @@ def _kept_inputs(lowered: Lowered) -> list[int] | None:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:32]
+    return hashlib.sha256(cache.anywhere(text).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
 def _compiler(request: JsonObject) -> str:

@@ -34,7 +34,7 @@ from layoutproof.searching.alike import Candidates, Kernels
 from layoutproof.searching.array_parts import ArrayPart, parts, reduced
 from layoutproof.searching.legal import MEMORY, against
 from layoutproof.searching.legality import Legality
-from layoutproof.searching.machines import of_loaded, of_matmul, of_products
+from layoutproof.searching.machines import fits, of_products
 from layoutproof.searching.problem import Problem
 from layoutproof.searching.traced import FUNCTION, Prices, priced, prices
 
@@ -524,13 +524,8 @@ class Legal:
             if use.used + least <= use.limit:
                 raise _Untold
             return problems.VMEM_WITH_PRODUCT(use.used, use.limit, least, held)
-        if work is not None and work.kind == "matmul":
-            kept, blocks = of_matmul(), of_loaded(kernel)
-            if blocks is not None and use.used + blocks <= use.limit:
-                return ""
-        else:
-            kept = self.problem.kept_free(kernel)
-        if 100 * use.used <= use.limit * (100 - kept.percent):
+        kept = self.problem.kept_free(kernel)
+        if fits(kernel, use.used, use.limit, kept):
             return ""
         return problems.VMEM_ABOVE_SHARE(use.used, use.limit, 100 - kept.percent, kept.source)
 

@@ -26,7 +26,7 @@ STORES = "registers of 4 KiB that it stores in a cycle of the compiler's simulat
 
 BODIES = {
     "elementwise": (1.00, "gelu, casts, transposes, concatenations and reshapes on v5e, libtpu 0.0.52"),
-    "matmul": (1.26, "a matmul with blocks of 512 x 512 x 2048 on v5e, libtpu 0.0.52"),
+    "matmul": (1.34, "a grouped product with blocks of 2048 x 640 x 256 on v5e, libtpu 0.0.52"),
     "reduction": (1.50, "a layer norm of 256 x 4096 on v5e, libtpu 0.0.52"),
     "attention": SPILLS,
 }
@@ -71,7 +71,7 @@ def of_body(kind: str | None) -> Headroom:
     """The headroom of a kernel whose body is of this kind, None = unknown: then that of the worst kind.
 
     >>> of_body("matmul").percent, of_body(None).percent
-    (21, 55)
+    (26, 55)
     """
     found = headroom(kind)
     return found if kind is None else Headroom(found.percent, found.source.replace("in the file", "by its body"))
@@ -88,13 +88,6 @@ def of_products(held: int, products: int) -> int:
     return min(ceil(times * many) + more for (times, more), many in ((LARGEST, held), (EVERY, products)))
 
 
-def of_matmul() -> Headroom:
-    """The headroom of a body of matrix products, by what programs took that were measured after `BODIES` was."""
-    ratio, whose = 1.34, "a grouped product with blocks of 2048 x 640 x 256 on v5e, libtpu 0.0.52"
-    said = f"matmul by its body: the largest total measured is {ratio:.2f} x windows and scratch ({whose})"
-    return Headroom(ceil(100 * (1 - 1 / ratio)), said)
-
-
 def of_loaded(kernel: Kernel) -> int | None:
     """At most so many bytes a body of matrix products takes beyond windows and scratch; None where it is not known."""
     largest = 0
@@ -107,13 +100,26 @@ def of_loaded(kernel: Kernel) -> int | None:
     return ceil(LOADED * largest)
 
 
+def fits(kernel: Kernel | None, used: int, limit: int, kept: Headroom) -> bool:
+    """Whether by what was measured a kernel fits whose body is of no attention: `lp.legal` and `search` ask this alone.
+
+    kernel: None where only the share counts.  used: bytes of its windows and scratch, of `limit`.  kept: the share that
+    its kind of body needs free. Of matrix products their largest input says it too: what fits by either fits.
+    """
+    if kernel is not None and kernel.work is not None and kernel.work.kind == "matmul":
+        more = of_loaded(kernel)
+        if more is not None and used + more <= limit:
+            return True
+    return 100 * used <= limit * (100 - kept.percent)
+
+
 def headroom(value: object) -> Headroom:
     """The headroom that a search file states: a percentage, a kind of body in BODIES, or None = that of the worst kind.
 
     Raises LayoutError for anything else.
 
     >>> headroom("matmul").percent, headroom("10%").percent, headroom(None).percent
-    (21, 10, 55)
+    (26, 10, 55)
     """
     if value is not None and not (isinstance(value, str) and value in BODIES):
         text = str(value).strip().removesuffix("%")

@@ -38,7 +38,7 @@ from layoutproof.searching.compiler_stage import PATIENCE, Report, accepted, ord
 from layoutproof.searching.cost import FIGURES, CostModel, limit_of
 from layoutproof.searching.learned import Learned, learned
 from layoutproof.searching.legal import MEMORY, PARTIAL, against
-from layoutproof.searching.machines import machine
+from layoutproof.searching.machines import fits, machine
 from layoutproof.searching.problem import Problem
 from layoutproof.searching.tilings import Enumerated, Tilings, TracedCandidate
 
@@ -358,7 +358,9 @@ def set_aside(problem: Problem, one: TracedCandidate, target: KernelTarget, know
         for memory in memories:
             if memory.name != "VMEM":
                 continue
-            if 100 * memory.used > memory.limit * (100 - kept.percent):
+            # what the user keeps free is kept free of every body
+            of_kind = numbered if problem.headroom is None else None
+            if not fits(of_kind, memory.used, memory.limit, kept):
                 return kept.aside
             if problem.headroom is None and memory.used + held > memory.limit:
                 return PRODUCT

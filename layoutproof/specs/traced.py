@@ -30,6 +30,7 @@ from layoutproof.pallas.judge import (
     unread,
 )
 from layoutproof.pallas.judge import answer as one_answer
+from layoutproof.pallas.kept_judgements import kept_findings
 from layoutproof.pallas.problems import NOTHING_ASKED
 from layoutproof.registry.catalogue import is_of_kernels, kernel_properties, options_of
 from layoutproof.specs import problems
@@ -109,7 +110,12 @@ def answer(kind: str, layout: object, options: Mapping[str, Any]) -> Finding:
         for name in ("target", "compiler"):
             if has_target and name in wanted:
                 given.setdefault(name, wanted[name])
-    results = [_of_call(kind, call, given) for call in _calls(kind, layout)]
+    asked = {"kind": kind, **given}
+    results = [
+        found
+        for call in _calls(kind, layout)
+        for found in kept_findings(call, asked, lambda call=call: (_of_call(kind, call, given),))  # type: ignore[misc]
+    ]
     return min(results, key=lambda result: result.verdict)
 
 

@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_the_comment_has_pictures_of_what_changed(checkout: Path) -> None:
 
 def test_what_a_runner_fills_in() -> None:
     """The label counts only in the run that its setting starts, and a fork is told from the repository itself."""
-    environment = STEPS[2]["env"]
+    (environment,) = [step["env"] for step in STEPS if step.get("id") == "run"]
     assert environment["APPROVED"] == (
         "${{ github.event.action == 'labeled' && github.event.label.name == inputs.approval-label }}"
     )
@@ -291,3 +292,32 @@ def test_a_file_that_is_called_as_an_option(checkout: Path) -> None:
     assert (checkout / "b.yaml").read_text() == before
     assert done.returncode == 1, done.stderr
     assert stretch("properties.replicas_distinct_both", place="offset 4") in done.stdout
+
+
+def test_answers_between_jobs(checkout: Path) -> None:
+    """With a secret they are kept in the folder that is saved, without what no run used for a month; forks none."""
+    kept, told = checkout.parent / "answers", checkout / "told"
+    kept.mkdir(mode=0o700)
+    for name, age in (("old", 40 * 86400), ("new", 86400)):
+        (kept / name).touch()
+        os.utime(kept / name, (time.time() - age,) * 2)
+    says = '#!/bin/sh\necho "$LAYOUTPROOF_CACHE $LAYOUTPROOF_CACHE_KEY" >> "$TOLD"\n'
+    given = {"TOLD": str(told), "ANSWERS": str(kept), "CACHE_KEY": "k" * 32}
+    run(checkout, says, FORK="true", **given)
+    assert {path.name for path in kept.iterdir()} == {"old", "new"}
+    run(checkout, says, **given)
+    assert told.read_text().splitlines() == ["off ", f"{kept} {'k' * 32}"]
+    assert {path.name for path in kept.iterdir()} == {"new"}
+
+
+def test_steps_that_bring_answers_back() -> None:
+    """One folder and name for both; never without the secret; a red run's are saved; first those of the same part."""
+    restore, save = (step for step in STEPS if "actions/cache/" in step.get("uses", ""))
+    (environment,) = [step["env"] for step in STEPS if step.get("id") == "run"]
+    assert restore["with"]["path"] == save["with"]["path"] == environment["ANSWERS"]
+    assert restore["with"]["key"] == save["with"]["key"]
+    assert (restore["if"], save["if"]) == ("inputs.cache-key != ''", "always() && inputs.cache-key != ''")
+    assert STEPS.index(restore) < next(k for k, step in enumerate(STEPS) if step.get("id") == "run") < STEPS.index(save)
+    same_part, any_part = restore["with"]["restore-keys"].splitlines()
+    assert (restore["with"]["key"].startswith(same_part), same_part) == (True, f"{any_part}${{{{ inputs.shard }}}}-")
+    assert ACTION["inputs"]["cache-key"]["default"] == ""

@@ -24,6 +24,7 @@ FILES = (
     ".github/workflows/layoutproof.yml",
     ".pre-commit-config.yaml",
 )
+SECRET = {"cache-key": "${{ secrets.LAYOUTPROOF_CACHE_KEY }}"}
 KERNEL = """\
 from jax.experimental import pallas as pl
 def matmul(x):
@@ -81,7 +82,7 @@ def test_the_files_are_what_their_readers_take(tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((tmp_path / FILES[3]).read_text())["repos"][0]["hooks"]
     assert (hook["entry"], hook["pass_filenames"]) == ("layoutproof check specs", False)
     jobs = yaml.safe_load((tmp_path / FILES[2]).read_text())["jobs"]
-    assert {"check": "specs", "paths": "specs"} in [step.get("with") for step in jobs["layouts"]["steps"]]
+    assert {"check": "specs", "paths": "specs", **SECRET} in [step.get("with") for step in jobs["layouts"]["steps"]]
 
 
 def test_in_a_repository_it_says_what_there_is_to_prove(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_the_call_that_is_proposed_has_arguments_and_works(tmp_path: Path) -> No
     (first,), _ = commands(tmp_path, ["init"])
     assert 'next      layoutproof kernels kern.py:shift_add --args "f32[32,128]"' in first.out.splitlines()
     steps = yaml.safe_load((tmp_path / FILES[2]).read_text())["jobs"]["layouts"]["steps"]
-    assert {"check": "specs", "paths": "specs", "packages": "jax"} in [step.get("with") for step in steps]
+    assert {"check": "specs", "paths": "specs", **SECRET, "packages": "jax"} in [step.get("with") for step in steps]
     pytest.importorskip("jax", reason="JAX is not installed")
     calls = [["kernels", f"kern.py:{name}", "--args", ", ".join(shapes)] for name, shapes in PROPOSED.items()]
     answers, _ = commands(tmp_path, *calls)

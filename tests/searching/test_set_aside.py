@@ -36,16 +36,16 @@ def test_the_two_forms_of_one_kernel_give_one_answer() -> None:
     assert figures["flops"] == 2 * 2048**3
     # libtpu 0.0.52 estimates 141,863 cycles, and 149,743 or more for every one that sums over two or more steps
     assert (own["values"], figures["carried"]) == ({"bm": 512, "bn": 512, "bk": 2048}, 0)
-    assert words("searching.headroom_of_registers", percent=21, source="matmul by its body") in found.why()
+    assert words("searching.headroom_of_registers", percent=26, source="matmul by its body") in found.why()
 
 
 def test_what_libtpu_takes_is_not_proved_to_be_none() -> None:
-    """512, 512, 2048 by default is within 79 %; 1024, 1024, 1024 fills the limit by its windows alone."""
+    """512, 512, 2048 by default is within 74 %; 1024, 1024, 1024 fills the limit by its windows alone."""
     found = traced("matmul", MATMUL, {"bm": "1024", "bn": "1024", "bk": "1024"})
     document = found.as_dict()
     assert (found.verdict, found.exit_code) == (lp.Verdict.UNKNOWN, 3)
     assert document["refused"] == {}
-    assert document["set_aside"]["why"] == "VMEM model above 79 % of the limit"
+    assert document["set_aside"]["why"] == "VMEM model above 74 % of the limit"
     assert [one["values"] for one in document["set_aside"]["candidates"]] == [{"bm": 1024, "bn": 1024, "bk": 1024}]
     assert traced("matmul", MATMUL, {"bm": "1024", "bn": "1024", "bk": "1024"}, headroom="0%").exit_code == 0
     # what fits nowhere is refused, and then there is none
@@ -123,7 +123,7 @@ def test_what_is_kept_free_of_a_declared_kernel_is_what_its_file_states(tmp_path
     text = (folder / "matmul.yaml").read_text().replace("8192", "1024")
     (tmp_path / "bodies.py").write_text("raise SystemExit('the body was run')")
     kept = []
-    for said in (text, text.replace("headroom: matmul\n", "")):
+    for said in (text, text.replace("headroom: 21%\n", "")):
         (tmp_path / "matmul.yaml").write_text(said)
         kept.append(lp.search(tmp_path / "matmul.yaml", best=1).as_dict()["model"]["headroom_percent"])
     assert kept == [21, 55]
@@ -140,3 +140,13 @@ def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err.splitlines() == ["nowhere.py: No such file or directory"]
     assert cli.run(["search", f"{KERNELS}:nothing", "--arg", "f32[8,128]", "--tune", "bm=128,256"]) == 2
     assert capsys.readouterr().err.splitlines() == [f"{KERNELS} has no 'nothing'"]
+
+
+def test_search_and_legal_reckon_alike() -> None:
+    """Above the share that a product leaves, a configuration fits by its largest input; the user's own share holds."""
+    sizes = {"bm": 1024, "bn": 1024, "bk": 512}
+    found = traced("matmul", MATMUL, {name: str(n) for name, n in sizes.items()})
+    used = found.as_dict()["best"][0]["shapes"][0]["vmem"]
+    assert used * 100 > (16 << 20) * 74
+    assert found.verdict is lp.Verdict.PROVED
+    assert traced("matmul", MATMUL, {name: str(n) for name, n in sizes.items()}, headroom="26%").exit_code == 3

@@ -1,5 +1,7 @@
 """A digest of a jaxpr: of everything that it holds, with the lines it comes from, so that two alike are one program.
 
+It is the same in every checkout: a file of the repository counts from where that lies.
+
 A program that may not be read whole has no digest, and two such programs are never taken for one.
 """
 
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from layoutproof.compiler.cache import anywhere
 from layoutproof.pallas.from_jax.adapter import is_tracer, place_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval
 
@@ -53,7 +56,7 @@ def _parts(value: object) -> Iterator[bytes]:
     elif is_tracer(value):
         yield f"tracer {_kind(value.aval)}".encode()
     elif value is None or isinstance(value, bool | int | float | complex | str | bytes | enum.Enum):
-        yield f"{type(value).__name__} {value!r}".encode(errors="surrogatepass")
+        yield anywhere(f"{type(value).__name__} {value!r}").encode(errors="surrogatepass")
     elif isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
         held = np.asarray(value)
         if held.dtype.hasobject:
@@ -87,7 +90,7 @@ def _said(value: object) -> bytes:
     whole = getattr(value, "__closure__", None) is None and " at 0x" not in text and "..." not in text
     if not whole or str(kind.__module__).partition(".")[0] not in _LIBRARIES:
         raise NotRead
-    return f"{kind.__module__}.{kind.__qualname__} {text}".encode(errors="surrogatepass")
+    return anywhere(f"{kind.__module__}.{kind.__qualname__} {text}").encode(errors="surrogatepass")
 
 
 def _program(value: Jaxpr) -> Iterator[bytes]:
@@ -110,7 +113,7 @@ def _program(value: Jaxpr) -> Iterator[bytes]:
         yield v if isinstance(v, bytes) else variable(v)
     for equation in jaxpr.eqns:
         # the scopes say what is assumed of tables
-        spot = f"{place_of(equation.source_info)} {equation.source_info.name_stack}"
+        spot = anywhere(f"{place_of(equation.source_info)} {equation.source_info.name_stack}")
         yield f"equation {equation.primitive.name} {len(equation.invars)} {spot}".encode()
         for v in equation.invars:
             yield from used(v)
