@@ -91,7 +91,7 @@ def test_slices_have_links_of_their_own_and_none_between_them() -> None:
     both = over(places, own, across, slices=slices)
     assert list(both) == ["x", BETWEEN]
     assert (both["x"].bytes.exact, both[BETWEEN].bytes.least, both[BETWEEN].bytes.most) == (2 * 3 * 1024, 0, None)
-    assert "it goes between slices, and the rate of the network between them is not known" in both[BETWEEN].bytes.why
+    assert BETWEEN in both[BETWEEN].bytes.why
     # of a permutation the pairs within a slice count
     pairs = over(places, sent("collective-permute", "{0,1},{3,4}", "f32[8]", "f32[8]"), slices=slices)
     assert (pairs["x"].bytes.exact, pairs["x"].links, pairs[BETWEEN].bytes.most) == (32, 2, None)
@@ -100,12 +100,11 @@ def test_slices_have_links_of_their_own_and_none_between_them() -> None:
         "step_time_bound", Record("it", made, collectives=(own, across), work=ProgramWork()), {"at_most": "1 s"}
     )
     assert answer.verdict is Verdict.UNKNOWN
-    assert "between slices" in answer.reason
+    assert BETWEEN in answer.reason
     # two slices that nobody told apart are no slice, and nor is a part of one
     for chips in (places, slice_of(4, 2)[:7]):
         (unknown,) = over(chips, own).items()
         assert (unknown[0], unknown[1].bytes.most) == (UNKNOWN, None)
-        assert "no whole slices" in unknown[1].bytes.why
 
 
 def test_two_chips_have_one_link_and_cores_of_a_chip_none() -> None:
