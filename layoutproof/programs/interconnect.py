@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 from layoutproof.core.counted import Counted
@@ -210,7 +210,7 @@ def _longest(sent: Sequence[_Sent], along: Sequence[int], torus: _Slices) -> Exc
 def _weighings(along: Sequence[int], torus: _Slices) -> Iterator[_Weighing]:
     """The links of some directions together, and the parts and lengths of each direction."""
 
-    @cache
+    @lru_cache(maxsize=256)
     def classes(groups: Groups) -> Counter[tuple[int, ...]]:
         """How many groups have so many devices in each of their classes."""
         at = [tuple(place[k] for k in along) for place in torus.at]
@@ -228,13 +228,13 @@ def _of_direction(k: int, torus: _Slices) -> Iterator[_Weighing]:
     """The parts of one direction, and lengths of its links where it is a ring."""
     extent, ring, planes, name = torus.extents[k], torus.rings[k], torus.planes(k), DIRECTIONS[k]
 
-    @cache
+    @lru_cache(maxsize=256)
     def positions(groups: Groups) -> Counter[tuple[int, ...]]:
         """How many groups have their devices there, in their order."""
         return Counter(tuple(torus.at[d][k] for d in group) for group in groups)
 
     def cut(inside: frozenset[int]) -> Amount:
-        @cache
+        @lru_cache(maxsize=256)
         def halves(groups: Groups) -> Counter[tuple[int, int, bool]]:
             found = Counter[tuple[int, int, bool]]()
             for group, many in positions(groups).items():
