@@ -147,8 +147,8 @@ def section(rows: Sequence[tuple[TrainingRow, StepTime]]) -> Iterator[str]:
     )
     yield (
         "The program is our own, with the published sizes, weights cut over all chips. It has less than the recipe: "
-        "the 32 layers without attention's scores, no vocabulary, SGD. So each bound is one of the recipe's step "
-        "too, and its share is what the rates explain.\n"
+        "the 32 layers without attention's scores, no vocabulary, SGD. What the matrix unit takes bounds the recipe's "
+        "step too; HBM and links are those of our program.\n"
     )
     yield "| chips | topology | sequences a chip | published | bound | by | each term |"
     yield "|---:|---|---:|---:|---:|---|---|"
