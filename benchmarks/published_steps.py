@@ -3,7 +3,8 @@
 A row is a program with its chip, its sizes and its time as its source states it. Beside it stand the least time that
 `compile` says of it (`step_time_bound`), and for a Pallas kernel what the model of `search` says and the compiler's
 cycles at the clock of the chip. A bound above a published time would be a wrong bound: the exit code is then 1.
-`--write` makes docs/published_steps.md. The compiler is libtpu, ahead of time: the extra tpu, and no TPU.
+`--write` makes docs/published_steps.md up to its first section, which `published_training.py` makes. The compiler is
+libtpu, ahead of time: the extra tpu, and no TPU.
 """
 
 from __future__ import annotations
@@ -207,7 +208,8 @@ def main() -> int:
         print(row, rows[-1][1], file=sys.stderr, flush=True)
     text = "\n".join(page(rows))
     if given.write:
-        PAGE.write_text(text, "utf-8")
+        rest = PAGE.read_text("utf-8").partition("## ")
+        PAGE.write_text(text + "".join(rest[1:]), "utf-8")
     else:
         print(text)
     return int(any(said.bound > row.seconds for row, said in rows))

@@ -90,8 +90,8 @@ def cheapest_lines(rows: Sequence[SweepRow], found: Sequence[Cheapest], rank: st
         lines.append(f"rests on  {RANKS[rank]}")
     chips = sorted({row.target for row in best if row.bound is not None})
     if chips:
-        rates = f"products and HBM at the rates of {', '.join(chips)}"
-        lines.append(f"          the bound is a lower one and no forecast: {rates}; what is sent,")
+        rates = f"products, HBM and links at the rates of {', '.join(chips)}"
+        lines.append(f"          the bound is a lower one and no forecast: {rates};")
         lines.append("          vector units, latencies and waits are not in it")
     return lines
 

@@ -77,6 +77,7 @@ class Chip:
 
     link_bandwidth: bytes a second that one link between chips carries in each direction, 0 = not known. Where a source
         gives a chip's bandwidth in both directions, it is that by twice its links: 4 in a plane, 6 in space.
+    closes: a direction of a slice with a multiple of so many chips may be closed to a ring, no other is; 1 = not known.
 
     sparse: its SparseCores, None = it has none that Pallas uses.
 
@@ -106,6 +107,7 @@ class Chip:
     multiplies: int = 0
     stores: int = 0
     link_bandwidth: int = 0
+    closes: int = 1
     sparse: SparseCore | None = None
 
     def peak(self, bits: int, floating: bool = True) -> int:
@@ -138,7 +140,7 @@ _TABLE = (
     Chip(
         name="v4", aliases=("v4megacore",), kind="TPU v4", topology="v4:1x1x1", devices=2, cores=2,
         hbm=15613 * MIB, vmem=16 * MIB, bandwidth=615 * _GIGA, bf16=137_500_000_000_000,
-        link_bandwidth=50 * _GIGA,
+        link_bandwidth=50 * _GIGA, closes=4,
     ),
     Chip(
         name="v4lite", aliases=("v4i",), kind="TPU v4 lite", topology="v4 lite:1x1", large_tiles=_PACKED,
@@ -147,18 +149,19 @@ _TABLE = (
     Chip(
         name="v5e", aliases=("v5lite",), nicknames=("v5litepod",), kind="TPU v5 lite", topology="v5e:1x1",
         hbm=16124 * MIB, vmem=128 * MIB, bandwidth=820 * _GIGA, bf16=197 * _TERA, int8=394 * _TERA,
-        multiplies=4 * 128 * 128, stores=1, link_bandwidth=50 * _GIGA,
+        multiplies=4 * 128 * 128, stores=1, link_bandwidth=50 * _GIGA, closes=16,
     ),
     Chip(
         name="v5p", aliases=("v5",), kind="TPU v5", topology="v5p:1x1x1", cores=2,
         hbm=98022 * MIB, vmem=65472 * KIB, bandwidth=1230 * _GIGA, bf16=229_500_000_000_000, int8=459 * _TERA,
-        multiplies=4 * 128 * 128, stores=1, link_bandwidth=100 * _GIGA, sparse=SparseCore(4, 16, 8, 8 * MIB - 4),
+        multiplies=4 * 128 * 128, stores=1, link_bandwidth=100 * _GIGA, closes=4,
+        sparse=SparseCore(4, 16, 8, 8 * MIB - 4),
     ),
     Chip(
         name="v6e", aliases=("v6lite",), nicknames=("trillium", "v6"), kind="TPU v6 lite", topology="v6e:1x1",
         hbm=31990 * MIB, vmem=131008 * KIB, vmem_scoped=32 * MIB,
         bandwidth=1640 * _GIGA, bf16=920 * _TERA, int8=1840 * _TERA, fp8=920 * _TERA, multiplies=4 * 256 * 256,
-        stores=2, link_bandwidth=100 * _GIGA, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
+        stores=2, link_bandwidth=100 * _GIGA, closes=16, sparse=SparseCore(2, 16, 8, 4 * MIB - 4),
     ),
     Chip(
         name="7x", nicknames=("v7x", "v7", "ironwood"), kind="TPU7x", topology="tpu7x:1x1x1", devices=2,
@@ -188,6 +191,11 @@ _SOURCES: Mapping[str, tuple[str, str]] = MappingProxyType(
             "published",
             "of a chip in both directions: 400, 1200, 800 GB/s by Cloud TPU's pages of v5e, v5p and v6e, 1200 GB/s by "
             "the announcement of 7x; of v4 Jouppi and others, TPU v4, ISCA 2023, table 4: six links of 50 GB/s",
+        ),
+        "closes": (
+            "published",
+            "How To Scale Your Model (jax-ml/scaling-book at 0819a7d8c5, tpus.md, lines 143 and 147): v5e and v6e in a "
+            "direction of 16; v4 and v5p in slices of whole cubes of 4 x 4 x 4; nothing is said of 7x",
         ),
         "stores": ("libtpu 0.0.52", "cycles of a kernel that adds to a scratch, in its simulation"),
         "sparse": ("libtpu 0.0.52", "scratch of a kernel to 4 KiB, and the bound that it names; counts of tpu_info.py"),

@@ -204,6 +204,7 @@ def made_of(
         lowered=said["lowered"],
         command=asked.command(),
         chips=tuple(map(tuple, said["chips"])),
+        slices=tuple(said["slices"]),
     )
     lines = said["text"].splitlines(keepends=True)
     try:

@@ -219,17 +219,23 @@ def compiled(made: JaxCompiled, results: Sequence[str] = (), otherwise: Callable
         "cost": cost,
         "shardings": shardings,
         "specs": _specs(made),
-        "chips": _chips(made),
+        **_places(made),
         "results": list(results),
     }
 
 
-def _chips(made: JaxCompiled) -> list[list[int]]:
-    """The coordinates of each device's chip, devices as the program numbers them; [] for a device without any."""
+def _places(made: JaxCompiled) -> JsonObject:
+    """The coordinates of each device's chip, and its slice where there are several; [] for devices without any.
+
+    Devices as the program numbers them.
+    """
     with contextlib.suppress(Exception):
         leaves = need_jax().tree_util.tree_leaves((made.input_shardings, made.output_shardings))
-        return [list(map(int, device.coords)) for device in leaves[0]._device_assignment]
-    return []
+        devices = leaves[0]._device_assignment
+        slices = [int(getattr(device, "slice_index", None) or 0) for device in devices]
+        chips = [list(map(int, device.coords)) for device in devices]
+        return {"chips": chips, "slices": slices if len(set(slices)) > 1 else []}
+    return {"chips": [], "slices": []}
 
 
 def _specs(made: JaxCompiled) -> dict[str, list[str]]:

@@ -282,6 +282,7 @@ class Provenance:
     compiler's options.  mesh: axis -> size, in the order of the devices.  lowered: digest of the program before it was
     compiled, without the places in its source.  command: makes this record again.  chips: the coordinates of each
     device's chip in the slice, devices in the order in which the program numbers them; () where they are not known.
+    slices: the slice of each device in that order; () where there is one.
     """
 
     function: str = ""
@@ -294,6 +295,7 @@ class Provenance:
     lowered: str = ""
     command: str = ""
     chips: tuple[tuple[int, ...], ...] = ()
+    slices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,14 @@ def step_time(record: Record, work: ProgramWork) -> StepTime:
     found = exchanged(record, chip)
     for along, each in found.items():
         name, rate = f"interconnect {along}", each.links * chip.link_bandwidth
+        if not rate:
+            terms[name], said[name] = each.bytes, each.bytes.why
+            continue
         terms[name] = _time(each.bytes, rate)
         over = f" over {' and over '.join(each.axes)}" if each.axes else ""
-        sent = f"{each.bytes.least:,} bytes between chips{over}"
-        said[name] = f"{sent} by {each.links:,} links of {chip.link_bandwidth / 1e9:,.0f} GB/s"
+        sent = f"{each.bytes.least:,} bytes between chips{over}{each.part and f', {each.part},'}"
+        by = "1 link" if each.links == 1 else f"{each.links:,} links"
+        said[name] = f"{sent} by {by} of {chip.link_bandwidth / 1e9:,.0f} GB/s"
     left_out, places = "", set(record.made.chips)
     if record.collectives and not places:
         left_out = "the interconnect is not in it, because the record does not say where devices are"
