@@ -12,6 +12,7 @@ ASSUMPTION_FORM = Template(
     "kernel.assumption_form", '{what}: an assumption is a text such as "0 <= {name} < 4", not {text}'
 )
 ASSUMPTION_GUARDS = Template("kernel.assumption_guards", "an assumption has one 'if', not {guards}")
+ASSUMPTION_PLACE = Template("kernel.assumption_place", "{read} is no entry: dimension {k} of its table has {extent}")
 ASSUMPTION_NAME = Template(
     "kernel.assumption_name", "{name} is neither an index of a table nor a size of the call; {have}"
 )

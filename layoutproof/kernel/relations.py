@@ -86,8 +86,8 @@ def _unsliced(plainly: str, text: str) -> tuple[str, list[str]]:
 def relation_of(kernel: Kernel, text: str) -> Relation | None:
     """The relation of a text on this kernel's tables; None where it reads one that the kernel does not have.
 
-    Raises LayoutError for a read with another number of indices than its table has dimensions, and for a name that is
-    no index of a table and no size.
+    Raises LayoutError for a read with another number of indices than its table has dimensions, for a number that is
+    outside of its dimension, and for a name that is no index of a table and no size.
     """
     condition = parse_relation(text)
     tables = {table.name: table for table in every_table(kernel)}
@@ -103,7 +103,9 @@ def relation_of(kernel: Kernel, text: str) -> Relation | None:
     outside: list[Term] = []
     for read in found:
         dims = fixed(tables[read.args[0].args[0]].dims)
-        for at, extent in zip(read.args[1:], dims, strict=True):
+        for k, (at, extent) in enumerate(zip(read.args[1:], dims, strict=True)):
+            if at.op == "int" and type(extent) is int and not 0 <= at.args[0] < extent:
+                raise LayoutError(problems.ASSUMPTION_PLACE(read, k, extent), text=text)
             size = Term("int", extent) if type(extent) is int else extent.evaluate(lambda n: Term("name", n))  # type: ignore[union-attr]
             outside += [Term("<", at, Term("int", 0)), Term("<=", size, at)]
     sizes = set(kernel.parameters())

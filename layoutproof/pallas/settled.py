@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -79,8 +79,10 @@ def settled(
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
     asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
-    best, held = _best(kernel, asked, read, tries)
-    best = _without_needless(held, _tightened(asked, found, best, held, tries), _own(kernel), tries)
+    # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
+    placing = {name for said in sliced(kernel) for name in said.tables}
+    best, held = _best(kernel, asked, read, placing, tries)
+    best = _without_needless(held, _tightened(asked, found, best, held, placing, tries), _own(kernel), tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     # what only a warning needs is not advised, so that no error may rest on it
     left = sorted(
@@ -479,12 +481,21 @@ def _said(tables: Iterable[Table]) -> tuple[str, ...]:
 
 
 def _best(
-    kernel: Kernel, asked: Sequence[OpenQuestion], read: Mapping[str, Table], tries: _AssumptionTries
+    kernel: Kernel,
+    asked: Sequence[OpenQuestion],
+    read: Mapping[str, Table],
+    placing: Collection[str],
+    tries: _AssumptionTries,
 ) -> tuple[dict[str, Table], list[OpenQuestion]]:
-    """Of the ways to bound the tables by what they index, the one that settles most, and what it settles."""
+    """Of the ways to bound the tables by what they index, the one that settles most, and what it settles.
+
+    placing: tables that say where slices are; one of several rows is none that one bound speaks of.
+    """
     best: dict[str, Table] = {}
     held: list[OpenQuestion] = []
-    for more in bounded(kernel, tuple(read.values())) if asked else ():
+    single = [table for name, table in read.items() if name not in placing or len(table.dims) == 1]
+    for bounds in bounded(kernel, single) if asked else ():
+        more = {**read, **bounds}
         best = best or more
         now: list[OpenQuestion] = []
         for k, one in enumerate(asked):
@@ -504,6 +515,7 @@ def _tightened(
     found: Sequence[Finding],
     best: dict[str, Table],
     held: list[OpenQuestion],
+    placing: Collection[str],
     tries: _AssumptionTries,
 ) -> dict[str, Table]:
     """The largest bounds that settle questions about places of the body for which no place of a table says one.
@@ -513,8 +525,6 @@ def _tightened(
     so the largest bound is found by bisection. A table of zeros alone is no advice. held: the decided questions; it
     grows.
     """
-    # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
-    placing = {name for said in sliced(tries.kernel) for name in said.tables}
     for one in asked:
         if not one.body or one in held:
             continue

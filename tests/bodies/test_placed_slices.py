@@ -18,6 +18,7 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
 import layoutproof as lp
+from layoutproof.core.errors import LayoutError
 from layoutproof.core.result import Verdict
 from layoutproof.pallas.judge import advice
 
@@ -97,6 +98,42 @@ def test_slices_that_are_only_in_bounds_may_meet() -> None:
     found = in_a_cache(placed(), (SLICES, "0 <= prefetch1 <= 8"))
     assert {f.verdict for f in found.findings if f.question == "dma_order"} != {Verdict.PROVED}
     assert {f.verdict for f in found.findings if f.question == "body_in_bounds"} == {Verdict.PROVED}
+
+
+def of_rows() -> Callable[..., Any]:
+    """The same from a table whose rows say where slices of the cache and of `new` start, and how long they are."""
+
+    def body(slices: Any, new: Any, cache: Any, out: Any, sem: Any) -> None:
+        copies = []
+        for k in range(2):
+            at = 2 * pl.program_id(0) + k
+            here = new.at[pl.ds(slices[1, at], slices[2, at])]
+            there = out.at[pl.ds(slices[0, at], slices[2, at])]
+            copies.append(pltpu.make_async_copy(here, there, sem))
+            copies[-1].start()
+        for copy in copies:
+            copy.wait()
+
+    any_ = pl.BlockSpec(memory_space=pl.ANY)
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1, grid=(4,), in_specs=[any_, any_], out_specs=any_,
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )  # fmt: skip
+    out = jax.ShapeDtypeStruct((512, 128), F)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=out, input_output_aliases={2: 0})
+
+
+def test_rows_of_one_table_are_told_apart() -> None:
+    """One bound of all rows would forbid what starts behind row 64 of a cache of 512."""
+    args = jax.ShapeDtypeStruct((3, 8), I32), jax.ShapeDtypeStruct((64, 128), F), jax.ShapeDtypeStruct((512, 128), F)
+    rows = "prefetch0 is slice_rows(starts=1, lengths=2, of=64)"
+    apart = "prefetch0 is disjoint_slice_rows(starts=0, lengths=2, of=512)"
+    assert advised(lp.kernels(of_rows(), *args)) == f"{rows}; {apart}"
+    assert lp.kernels(of_rows(), *args, assume=[rows, apart]).exit_code == 0
+    other = apart.replace("starts=0", "starts=1").replace("512", "64")
+    assert lp.kernels(of_rows(), *args, assume=[rows, other]).exit_code == 3
+    with pytest.raises(LayoutError, match="dimension 0 of its table has 3"):
+        lp.kernels(of_rows(), *args, assume=[rows.replace("starts=1", "starts=3")])
 
 
 def counted(last: Callable[[Any, Any], Any]) -> Callable[..., Any]:
