@@ -79,10 +79,7 @@ def settled(
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
     asked = [one for one in asked if one.position not in needs]
     read = {table.name: table for one in asked for table in one.tables}
-    # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
-    placing = {name for said in sliced(kernel) for name in said.tables}
-    best, held = _best(kernel, asked, read, placing, tries)
-    best = _without_needless(held, _tightened(asked, found, best, held, placing, tries), _own(kernel), tries)
+    best, held = _bounds_of_tables(kernel, asked, found, read, tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
     # what only a warning needs is not advised, so that no error may rest on it
     left = sorted(
@@ -478,6 +475,21 @@ def _of_wholes(
 
 def _said(tables: Iterable[Table]) -> tuple[str, ...]:
     return tuple(f"{table.name} {'; '.join(table.assumptions())}" for table in tables)
+
+
+def _bounds_of_tables(
+    kernel: Kernel,
+    asked: Sequence[OpenQuestion],
+    found: Sequence[Finding],
+    read: Mapping[str, Table],
+    tries: _AssumptionTries,
+) -> tuple[dict[str, Table], list[OpenQuestion]]:
+    """The bounds of tables that settle most questions, and these."""
+    # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
+    placing = {name for said in sliced(kernel) for name in said.tables}
+    best, held = _best(kernel, asked, read, placing, tries)
+    best = _tightened(asked, found, best, held, placing, tries)
+    return _without_needless(held, best, _own(kernel), tries), held
 
 
 def _best(
