@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from layoutproof.core.budget import spent
-from layoutproof.core.errors import listed
+from layoutproof.core.errors import BudgetExceeded, listed
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
@@ -223,10 +224,12 @@ def _by_schemas(
 def _holds_of(one: OpenQuestion, assumed: Kernel, tries: _AssumptionTries) -> bool:
     """Whether a question is proved of a call of which more is assumed."""
     sizes = where(tries.sizes if one.sized else {}, tries.exact)
-    if one.whole:
-        answer = one.again(assumed, sizes)
-        return answer is not None and answer.verdict is Verdict.PROVED
-    return one.holds(assumed, sizes)
+    with suppress(BudgetExceeded):
+        if one.whole:
+            answer = one.again(assumed, sizes)
+            return answer is not None and answer.verdict is Verdict.PROVED
+        return one.holds(assumed, sizes)
+    return False
 
 
 def _answer(
@@ -355,9 +358,10 @@ class _AssumptionTries:
             if self.left <= 0 or spent():
                 return False
             self.left -= 1
-            found = one.holds(self.assumed(more), where(self.sizes if one.sized else {}, self.exact))
-            self._known[key] = found
-        return self._known[key]
+            with suppress(BudgetExceeded):
+                self._known[key] = one.holds(self.assumed(more), where(self.sizes if one.sized else {}, self.exact))
+        # where the budget ends within a try, what was found before it stays
+        return self._known.get(key, False)
 
     def under(self, sizes: Mapping[str, int]) -> None:
         """Ask under other bounds from now on: what was proved under weaker ones still is, what was not may be."""
@@ -369,7 +373,9 @@ class _AssumptionTries:
         if self.left <= 0 or spent():
             return None
         self.left -= 1
-        return one.again(self.assumed(more), where(sizes, self.exact))
+        with suppress(BudgetExceeded):
+            return one.again(self.assumed(more), where(sizes, self.exact))
+        return None
 
     def assumed(self, more: Mapping[str, Table]) -> Kernel:
         """The kernel of whose tables this is assumed."""
