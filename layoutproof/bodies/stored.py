@@ -198,8 +198,7 @@ def unstored(
         if certain and alone:
             # of the one program of a visit every number has one value, unless an iteration has its own
             unknowns |= {u.name: u for u in told.unknowns if u.fixed}
-    related, of_them = _related(kernel, body, common, program)
-    common += of_them
+    related = _related(kernel, body, common, program)
     shared = TablePoint(kernel, body, common, list(unknowns.values()))
     found = _together(found, set(unknowns), common) if certain else found
     spaces: dict[str, Space] = {}
@@ -238,20 +237,17 @@ def unstored(
     )
 
 
-def _related(
-    kernel: Kernel, body: Body, common: Sequence[Term], program: Collection[str]
-) -> tuple[list[Term], list[Term]]:
-    """What is assumed of entries that a visit reads, and the further entries which that speaks of.
+def _related(kernel: Kernel, body: Body, common: Sequence[Term], program: Collection[str]) -> list[Term]:
+    """What is assumed of the entries that a visit reads, and of no others: each further entry is one more unknown.
 
     program: the names that such an entry may rest on; an assumption about others is left out.
     """
-    told, more = [], []
+    told = []
     for case in cases(kernel.relations, [read for read in common if _is_table(body, read)]):
         names, found, _ = closure(body, [case])
-        if names <= {*program, *kernel.parameters()}:
+        if names <= {*program, *kernel.parameters()} and set(found) <= set(common):
             told.append(case)
-            more += [read for read in found if read not in common and read not in more]
-    return told, more
+    return told
 
 
 def _without_wraps(
