@@ -28,6 +28,8 @@ MOST_ENTRIES = 1 << 20
 """Entries of a table that is made to be looked at."""
 MOST_PLACES = 1 << 22
 """Places of the indices of one relation that are looked at, all at once."""
+MOST_ROWS = 4
+"""Rows of a table of which each is tried to be the one that rises."""
 MOST_TRIED = 4096
 """Tables that are made for one set of sizes."""
 
@@ -157,7 +159,8 @@ def witness(
     """Tables of these names that are as assumed, and as wanted, for some sizes of the call; None where none was found.
 
     Of each are tried, within its bounds: one number everywhere, numbers that rise by one from the first entry on or up
-    to the last one, numbers that rise evenly over the whole table, and the least number once and then the greatest.
+    to the last one, numbers that rise evenly over the whole table, the least number once and then the greatest, and
+    numbers that rise by more along one row.
     """
     tables = [table for table in every_table(kernel) if table.name in names]
     left = [MOST_TRIED]
@@ -190,7 +193,7 @@ def _shapes(kernel: Kernel, table: Table, sizes: Mapping[str, int]) -> Iterator[
     low = 0 if table.low is None else int(value_of(table.low, sizes, INTS))
     last = max(low, entries) if table.high is None else int(value_of(table.high, sizes, INTS)) - 1
     at = np.arange(entries)
-    lows, lasts = (np.full(dims, n) for n in (low, last))
+    lows, lasts = (np.full(dims, n) for n in (low, INT32 - 1 if table.high is None else last))
     for bound in (relation.bound for relation in kernel.relations if relation.bound is not None):
         if bound.table == table.name:
             part = tuple(slice(None) if span is None else slice(*span) for span in bound.at)
@@ -204,5 +207,17 @@ def _shapes(kernel: Kernel, table: Table, sizes: Mapping[str, int]) -> Iterator[
         np.where(at == 0, low, last),
         np.full(entries, last),
         np.full(entries, low),
+        *_spread(dims, low),
     ):
         yield np.clip(flat.reshape(dims), lows, lasts)
+
+
+def _spread(dims: Sequence[int], low: int) -> Iterator[Array]:
+    """Numbers that rise by 2, 4 or 8 along one row, as starts of slices do, and are the least in all other rows."""
+    import numpy as np
+
+    rising = np.arange(dims[-1])
+    rows = np.arange(prod(dims[:-1])).reshape(-1, 1)
+    for by in (2, 4, 8):
+        for row in range(min(len(rows), MOST_ROWS)):
+            yield low + np.where(rows == row, by * rising, 0)

@@ -1,4 +1,4 @@
-"""Random kernels over tables of a schema: sums of groups, pages, offsets, permutations, lists of blocks, masks.
+"""Random kernels over tables of a schema: sums of groups, pages, offsets, permutations, slices, lists of blocks, masks.
 
 What is carried over programs is set up where a table says that a group begins, and stored where it ends. Each aspect is
 right, or slips by chance: where a group begins or ends, what entry is read, what is assumed of the tables.
@@ -56,7 +56,7 @@ class OverTables(Maker):
         self.assume: list[str] = []
         ways: tuple[Callable[[], None], ...] = (
             self._sums, self._sums, self._product, self._product, self._by_offsets, self._by_sizes, self._pages,
-            self._copied_pages, self._permuted, self._sent, self._blocks, self._masked,
+            self._copied_pages, self._permuted, self._sent, self._blocks, self._masked, self._sliced,
         )  # fmt: skip
         way = rng.choice(ways)
         way()
@@ -368,6 +368,38 @@ class OverTables(Maker):
         self.body += [Store(View(buffer), loaded(View(x))), Start(*copy)]
         if not self.slip("no wait", 0.5):
             self.body.append(Wait(*copy))
+
+    def _sliced(self) -> None:
+        """Two slices of the output by copies that are in flight together, where tables say: no slice meets another."""
+        long, in_rows = 2, self.chance(0.5)
+        programs = 1 if in_rows else self.choose(1, 1, 2)
+        many = 2 * programs
+        rows = long * many + self.choose(0, 1)
+        self.grid = (programs,)
+        said = self._off("more rows than there are", rows, 1, 0.6)
+        if in_rows:
+            t = self._table(2 * many, 0, said, (2, many))
+            first, lengths = 1 if self.chance(0.5) else 0, f"{t}[%d, i]"
+            schema, lengths = f"slice_rows(starts={first}, lengths={1 - first}, of={said})", lengths % (1 - first)
+        else:
+            t, u = self._table(many, 0, said), self._table(many, 0, said)
+            schema, lengths = f"slices(lengths={u}, of={said})", f"{u}[i]"
+        self.assume.append(f"{t} is {schema}" if self.slip("slices may meet") else f"{t} is disjoint_{schema}")
+        if not self.slip("slices may be shorter than what is copied"):
+            self.assume.append(f"{long} <= {lengths}")
+        o, buffer = self._in_memory("out", rows), self._kept(shape=(long, COLUMNS))
+        self.body.append(Store(View(buffer), zeros((long, COLUMNS))))
+        semaphore = View(self._kept("dma", (), "i32"))
+        copies = []
+        for k in range(2):
+            place = scalar("+", scalar("*", pid(0), 2), k)
+            start = entry(t, num(first), place) if in_rows else entry(t, place)
+            copies.append((View(buffer), rows_of(o, start, long), semaphore))
+        one_by_one = self.chance(0.3)
+        for copy in copies:
+            self.body += [Start(*copy), *([Wait(*copy)] if one_by_one else [])]
+        waits = [] if one_by_one else [Wait(*copy) for copy in copies]
+        self.body += waits[1:] if self.slip("one wait for both", 0.4) else waits
 
     def _blocks(self) -> None:
         """Rows of blocks that are not empty, summed up by row."""
