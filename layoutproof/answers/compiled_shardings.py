@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 from layoutproof.answers import problems
 from layoutproof.answers.of_sweep import CheapestEntry, RowEntry, Sweep, swept_over
@@ -35,7 +35,7 @@ from layoutproof.searching.shardings import Assignment, ShardingAnswer
 Point = Mapping[str, str]
 
 
-class CompiledEntry(TypedDict):
+class CompiledAssignmentsEntry(TypedDict):
     """What the compiler says of the cheapest assignments."""
 
     program: str
@@ -48,7 +48,7 @@ class CompiledEntry(TypedDict):
 class CompiledShardingsDocument(ArraysDocument):
     """Shardings that are compiled: `shardings.best` are those that the compiler does not refuse."""
 
-    compiled: CompiledEntry
+    compiled: CompiledAssignmentsEntry
     reason: Annotated[str, Doc("why the compiler leaves it unknown, or none fits")]
 
 
@@ -210,7 +210,7 @@ def _names(value: object, known: Mapping[str, str]) -> bool:
     return isinstance(value, str) and value in known
 
 
-def _filled(value: Any, shapes: Mapping[str, str]) -> Any:
+def _filled(value: object, shapes: Mapping[str, str]) -> object:
     """An argument with the shapes of the arrays that it names."""
     if isinstance(value, Mapping):
         return {name: _filled(part, shapes) for name, part in value.items()}

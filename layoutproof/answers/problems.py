@@ -69,7 +69,7 @@ NO_PYTEST = Template(
     "answers.no_pytest", "the tests are run by pytest, which this Python does not have: pip install pytest"
 )
 NO_SHARDING_FITS = Template(
-    "answers.no_sharding_fits", "none of the {count} that were compiled fits; {left} assignments are not compiled"
+    "answers.no_sharding_fits", "of {count} that were compiled none fits; {left} assignments are not compiled"
 )
 NO_SHARDING_FOUND = Template("answers.no_sharding_found", "the search has no assignment to compile")
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
