@@ -194,6 +194,8 @@ def test_what_is_wrong_with_a_program(run: Any, old: str, new: str, place: str |
         # nobody knows of the first: what costs more is no proof
         (["unknown", "compiled", "compiled", "refused", "refused"], "1GiB", 3, [0, 1, 2]),
         (["compiled", "unknown", "no_room", "no_room", "no_room"], "1GiB", 0, [0, 1]),
+        # compiled, and nobody says what it takes
+        (["no figure", "compiled", "no_room", "no_room", "no_room"], "1GiB", 3, [0, 1]),
         (["no_room"] * 5, "1GiB", 1, []),
         (["no_room"] * 4 + ["unknown"], "1GiB", 3, [4]),
         # the search leaves some out, which the compiler was not asked about
@@ -210,7 +212,9 @@ def test_the_compiler_overrules(
     def swept(base: Any, axes: Any, together: Any, **more: Any) -> Sweep:
         assert len(together) == len(outcomes)
         rows = tuple(
-            SweepRow(one, outcome, "" if outcome == "compiled" else "why", "v5e", "", 8, 5, bound=Counted.of(7))
+            SweepRow(one, "compiled", "", "v5e", "", 8, None)
+            if outcome == "no figure"
+            else SweepRow(one, outcome, "" if outcome == "compiled" else "why", "v5e", "", 8, 5, bound=Counted.of(7))
             for one, outcome in zip(together, outcomes, strict=True)
         )
         return Sweep(base.program, all_axes(axes, together), rows, memory=more["memory"])
@@ -225,6 +229,6 @@ def test_the_compiler_overrules(
     assert (found_code, found["exit_code"]) == (code, code)
     assert found["shardings"]["best"] == [plain[k] for k in best]
     assert [row["state"] for row in found["compiled"]["rows"]] == [
-        {"compiled": "fits", "no_room": "too_large"}.get(one, one) for one in outcomes
+        {"compiled": "fits", "no_room": "too_large", "no figure": "compiled"}.get(one, one) for one in outcomes
     ]
     assert run(file, "--compile")[0] == code
