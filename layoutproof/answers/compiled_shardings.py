@@ -22,7 +22,6 @@ from layoutproof.core.finding import Finding, exit_code, wrong_input
 from layoutproof.core.result import Verdict
 from layoutproof.core.visible import visible
 from layoutproof.kernel.kernel_print import array_text
-from layoutproof.programs import problems as program_problems
 from layoutproof.programs.compile import Asked
 from layoutproof.programs.ranking import FITS, TOO_LARGE, state
 from layoutproof.programs.sweep import REFUSED, WRONG, SweepRow, sized
@@ -111,7 +110,7 @@ class CompiledShardings:
         if first is None:
             return problems.NO_SHARDING_FITS(len(self.points), self.left)
         said = (row.reason for row in self._rows_of(self.points[first]) if row.reason)
-        return self.why or next(said, program_problems.MEMORY_UNKNOWN())
+        return self.why or next(said, problems.PEAK_NOT_SAID())
 
     @property
     def mistakes(self) -> tuple[Finding, ...]:

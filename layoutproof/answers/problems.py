@@ -75,6 +75,7 @@ NO_SHARDING_FOUND = Template("answers.no_sharding_found", "the search has no ass
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
 ONLY = Template("answers.only", "only is {grid!r}, or nothing for everything; not {found!r}")
 PARAMETER_TWICE = Template("answers.parameter_twice", "{names}: a parameter, and an argument that is given too")
+PEAK_NOT_SAID = Template("answers.peak_not_said", "the compiler does not say how much memory the program takes")
 PROBLEM_TYPE = Template("answers.problem_type", "a problem is a file, a text or a mapping, not {found}")
 PROBLEM_VALUE = Template("answers.problem_value", "a problem holds numbers, texts, lists and mappings, not {found}")
 PROGRAM_OF_NO_ARRAY = Template(
