@@ -18,10 +18,12 @@ from layoutproof.answers import problems
 from layoutproof.compiler.tracing import here, only
 from layoutproof.core.document import Doc, Document
 from layoutproof.core.errors import LayoutError, shorten
-from layoutproof.core.finding import Answer, Finding
+from layoutproof.core.finding import Answer, Finding, exit_code
 from layoutproof.core.result import Verdict
 from layoutproof.searching import file as search_file
 from layoutproof.searching import ready
+from layoutproof.searching.arrays_answer import ArraysAnswer
+from layoutproof.searching.searched import Searched
 from layoutproof.specs.positions import Node, read_file, read_yaml
 
 MOST = 1000
@@ -56,15 +58,16 @@ class Found(Answer):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """One: whether there is a best answer and it is proved."""
+        """One: whether there is a best answer and it is proved; and what is wrong with a program that is compiled."""
         document: Mapping[str, object] = self.answer.as_json()
         reason = str(document.get("reason") or "") if self.verdict is not Verdict.PROVED else ""
-        return (Finding("search", str(document.get("subject", "")), reason, verdict=self.verdict),)
+        mistakes: tuple[Finding, ...] = getattr(self.answer, "mistakes", ())
+        return (Finding("search", str(document.get("subject", "")), reason, verdict=self.verdict), *mistakes)
 
     @property
     def exit_code(self) -> int:
-        """0 the best is proved, 1 proved that there is none, 3 unknown."""
-        return self.verdict.exit_code
+        """0 the best is proved, 1 proved that there is none, 2 a program is wrong at a point, 3 unknown."""
+        return exit_code(self.findings)
 
     def __str__(self) -> str:
         return self.answer.text(why=False) + self._assumed()
@@ -182,7 +185,13 @@ def search(
 
     def more(count: int) -> search_file.SearchAnswer:
         with only(here(trace)), _as_asked(problem, file):
-            return search_file.answer(root, file, count, effort, pareto, compiling, progress)
+            found = search_file.answer(root, file, count, effort, pareto, compiling, progress)
+            if not compiling or not isinstance(found, Searched) or not isinstance(found.result, ArraysAnswer):
+                return found
+            # the compiler's side is imported where it is asked
+            from layoutproof.answers.compiled_shardings import compiled_shardings
+
+            return compiled_shardings(search_file.problem_of(root, file), found.result, progress)
 
     if prune is not None:
         with only(here(trace)), _as_asked(problem, file):

@@ -23,7 +23,18 @@ from layoutproof.pictures.picture import svg_picture
 from layoutproof.programs.compile import CPU, LONGEST, QUESTION, Asked, Made
 from layoutproof.programs.kept_rows import KeptRows, key_of, state_of
 from layoutproof.programs.ranking import RANKS, TOO_LARGE, Cheapest, cheapest, state
-from layoutproof.programs.sweep import COMPILED, UNKNOWN, WRONG, Axes, SweepPoint, SweepRow, points, sizes_of, swept
+from layoutproof.programs.sweep import (
+    COMPILED,
+    UNKNOWN,
+    WRONG,
+    Axes,
+    SweepPoint,
+    SweepRow,
+    all_axes,
+    points,
+    sizes_of,
+    swept,
+)
 
 
 class CountedEntry(TypedDict):
@@ -282,6 +293,7 @@ class _SweepProgress:
 def swept_over(
     base: Asked,
     axes: Axes,
+    together: Sequence[Mapping[str, str]] = ({},),
     *,
     memory: int | None = None,
     rank: str = "time",
@@ -296,12 +308,14 @@ def swept_over(
 ) -> Sweep:
     """The same for what the command line makes of its options.
 
-    space: bytes of address space that the compiler may use.  leave: files that the run writes, as of `state_of`.
+    together: as of `points`.  space: bytes of address space that the compiler may use.  leave: files that the run
+    writes, as of `state_of`.
     each: is called with what was compiled now and its number.  step, progress: with what is done now, and how far.
     """
     if rank not in RANKS:
         raise unknown_name("rank", rank, RANKS)
-    given = points(base, axes)
+    given = points(base, axes, together)
+    columns = all_axes(axes, together)
     rows: dict[int, SweepRow] = {}
     count = _SweepProgress(len(given), progress)
     with contextlib.ExitStack() as stack:
@@ -323,7 +337,7 @@ def swept_over(
                 each(number, one)
             count.one()
     ordered = tuple(rows[number] for number in range(len(given)))
-    return Sweep(base.program, axes, ordered, sizes_of(base, axes), memory, rank, before)
+    return Sweep(base.program, columns, ordered, sizes_of(base, columns), memory, rank, before)
 
 
 def _keys(given: Sequence[SweepPoint], state: str, wanted: bool) -> dict[int, str]:

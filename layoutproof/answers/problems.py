@@ -49,6 +49,10 @@ NOTHING_TO_COMPARE = Template(
 NOT_A_BASELINE = Template(
     "answers.not_a_baseline", "{place}: no baseline of layoutproof ci; write it anew with --write-baseline"
 )
+NOT_COMPILED_SHARDINGS = Template(
+    "answers.not_compiled_shardings",
+    "{left} of {covered} assignments: they cost no less by the search, or it excludes them; --best N compiles more",
+)
 NOT_FOR = Template("answers.not_for", "{name} is for {whose}")
 NOT_UTF_8 = Template("answers.not_utf_8", "not UTF-8: {why}")
 NOT_WHOLE_NUMBERS = Template("answers.not_whole_numbers", "whole numbers, not {found}")
@@ -64,11 +68,19 @@ NO_PARAMETERS = Template(
 NO_PYTEST = Template(
     "answers.no_pytest", "the tests are run by pytest, which this Python does not have: pip install pytest"
 )
+NO_SHARDING_FITS = Template(
+    "answers.no_sharding_fits", "of {count} that were compiled none fits; {left} assignments are not compiled"
+)
+NO_SHARDING_FOUND = Template("answers.no_sharding_found", "the search has no assignment to compile")
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
 ONLY = Template("answers.only", "only is {grid!r}, or nothing for everything; not {found!r}")
 PARAMETER_TWICE = Template("answers.parameter_twice", "{names}: a parameter, and an argument that is given too")
+PEAK_NOT_SAID = Template("answers.peak_not_said", "the compiler does not say how much memory the program takes")
 PROBLEM_TYPE = Template("answers.problem_type", "a problem is a file, a text or a mapping, not {found}")
 PROBLEM_VALUE = Template("answers.problem_value", "a problem holds numbers, texts, lists and mappings, not {found}")
+PROGRAM_OF_NO_ARRAY = Template(
+    "answers.program_of_no_array", "args and out of the program name none of the arrays that the mesh cuts: {arrays}"
+)
 PROGRAM_TYPE = Template("answers.program_type", "a program is a place, a dump, or compiled, not {found}")
 PRUNE_TYPE = Template("answers.prune_type", "prune is the path of a JSON file, not {found}")
 REFERENCE_BY_NAME = Template(

@@ -53,6 +53,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "search": (
         f"searching.tilings_json:TilingsDocument{_SEARCH}",
         f"searching.arrays_json:ArraysDocument{_SEARCH}",
+        f"answers.compiled_shardings:CompiledShardingsDocument{_SEARCH}",
         f"searching.prune:PrunedDocument{_SEARCH}",
         "cli.arguments:FilesDocument",
     ),

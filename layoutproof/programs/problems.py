@@ -109,6 +109,10 @@ NOT_LOCKED_VALUES = Template(
 )
 NOT_MEASURED = Template("programs.not_measured", "spelled otherwise, and jax {jax} was not measured")
 NOT_REACHED = Template("programs.not_reached", "{side} has {what}, and an input decides it: it was not compared")
+NOT_TOGETHER = Template(
+    "programs.not_together",
+    "point {number} of those that belong together is there twice, or does not say each of: {names}",
+)
 NO_ARRAY = Template("programs.no_array", "no array of JAX: {kind}")
 NO_ARRAY_BACK = Template("programs.no_array_back", "{place} gives back no array, {what}: it is no program")
 NO_AXIS = Template("programs.no_axis", "a sweep needs an axis: --sweep B=8,16")

@@ -109,7 +109,7 @@ class SweepRow:
         return None if self.bound is None or self.devices is None else self.bound.often(self.devices)
 
 
-def points(base: Asked, axes: Axes) -> list[SweepPoint]:
+def points(base: Asked, axes: Axes, together: Sequence[Mapping[str, str]] = ({},)) -> list[SweepPoint]:
     """Every point of a sweep, the last axis fastest.
 
     Args:
@@ -118,18 +118,24 @@ def points(base: Asked, axes: Axes) -> list[SweepPoint]:
             argument 0, `out0` that of result 0. The name of a size that stands in the shape of an argument
             (`bf16[B,1024]`, `bf16[8*B]`) takes whole numbers. Any other name is an argument that the function takes by
             name. One axis of a mesh may have the size -1: it takes what the topology has left.
+        together: Values of further axes that belong together, one mapping for each: shardings of several arguments.
+            Each is asked at every point of `axes`, the first one first.
 
     Returns:
         The points; one that contradicts itself has its problem in place of a program.
 
     Raises:
-        LayoutError: There is no axis, an axis without values or with one twice, a size that is no whole number, or
-            more than MOST points.
+        LayoutError: There is no axis, an axis without values or with one twice, a size that is no whole number, values
+            that belong together without one of their axes or twice, or more than MOST points.
     """
-    if not axes:
+    columns = all_axes(axes, together)
+    if not columns:
         raise LayoutError(problems.NO_AXIS())
-    sizes = sizes_of(base, axes)
-    for name, values in axes.items():
+    for number, one in enumerate(together):
+        if set(one) != set(columns) - set(axes) or one in together[:number]:
+            raise LayoutError(problems.NOT_TOGETHER(number + 1, ", ".join(n for n in columns if n not in axes)))
+    sizes = sizes_of(base, columns)
+    for name, values in columns.items():
         if not _AXIS.fullmatch(name):
             raise LayoutError(problems.AXIS_NAME(shorten(name, 40)))
         if not values:
@@ -140,10 +146,23 @@ def points(base: Asked, axes: Axes) -> list[SweepPoint]:
         wrong = next((v for v in values if name in sizes and not re.fullmatch(r"[1-9]\d{0,17}", v)), None)
         if wrong is not None:
             raise LayoutError(problems.SIZE_FORM(name, shorten(wrong, 40)))
-    many = prod(map(len, axes.values()))
+    many = len(together) * prod(map(len, axes.values()))
     if many > MOST:
         raise LayoutError(problems.TOO_MANY_POINTS(many, MOST))
-    return [_point(base, dict(zip(axes, values, strict=True)), sizes) for values in itertools.product(*axes.values())]
+    return [
+        _point(base, {**one, **dict(zip(axes, values, strict=True))}, sizes)
+        for one in together for values in itertools.product(*axes.values())
+    ]  # fmt: skip
+
+
+def all_axes(axes: Axes, together: Sequence[Mapping[str, str]] = ({},)) -> dict[str, Sequence[str]]:
+    """The axes of values that belong together, and those that are multiplied, each with its values once.
+
+    >>> all_axes({"B": ["8"]}, [{"in0": "P('x')", "in1": "P()"}, {"in0": "P()", "in1": "P()"}])
+    {'in0': ("P('x')", 'P()'), 'in1': ('P()',), 'B': ['8']}
+    """
+    names = dict.fromkeys(name for one in together for name in one)
+    return {**{name: tuple(dict.fromkeys(one[name] for one in together if name in one)) for name in names}, **axes}
 
 
 def sizes_of(base: Asked, axes: Axes) -> frozenset[str]:
@@ -191,7 +210,7 @@ def _asked(base: Asked, at: Mapping[str, str], sizes: frozenset[str]) -> Asked:
     said: dict[str, Any] = {name: at[name] for name in ("target", "topology", "libtpu") if name in at}
     numbers = {name: int(at[name]) for name in sizes}
     sides = {"in": list(base.ins), "out": list(base.outs)}
-    kwargs = {name: _sized(value, numbers) for name, value in base.kwargs.items()}
+    kwargs = {name: sized(value, numbers) for name, value in base.kwargs.items()}
     for name, value in at.items():
         if found := _SHARDING.fullmatch(name):
             side = sides[found[1]]
@@ -201,19 +220,23 @@ def _asked(base: Asked, at: Mapping[str, str], sizes: frozenset[str]) -> Asked:
             kwargs[name] = value
     name = f"{base.name or base.program} at {', '.join(f'{n}={v}' for n, v in at.items())}"
     asked = replace(
-        base, **said, args=tuple(_sized(value, numbers) for value in base.args), kwargs=kwargs, ins=tuple(sides["in"]),
+        base, **said, args=tuple(sized(value, numbers) for value in base.args), kwargs=kwargs, ins=tuple(sides["in"]),
         outs=tuple(sides["out"]), name=name,
     )  # fmt: skip
     mesh = read_mesh(at["mesh"], unsized=True) if "mesh" in at else asked.mesh
     return replace(asked, mesh=_filled(mesh, asked))
 
 
-def _sized(value: object, numbers: Mapping[str, int]) -> object:
-    """An argument with numbers for the names of its sizes."""
+def sized(value: object, numbers: Mapping[str, int]) -> object:
+    """An argument with numbers for the names of its sizes.
+
+    >>> sized({"x": "bf16[8*B,M]", "n": 3}, {"B": 2})
+    {'x': 'bf16[16,M]', 'n': 3}
+    """
     if isinstance(value, Mapping):
-        return {key: _sized(part, numbers) for key, part in value.items()}
+        return {key: sized(part, numbers) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_sized(part, numbers) for part in value)
+        return type(value)(sized(part, numbers) for part in value)
     if not isinstance(value, str):
         return value
 

@@ -19,6 +19,7 @@ A search file is YAML: one problem, the hardware (`target`), and what is sought 
     layouts      arrays whose least padded bytes are wanted, with tune also over tiles, T(t,128);
     padding      arrays whose nearest larger shape that wastes nothing is wanted;
     shardings    with mesh and memory: how a mesh should cut arrays; products says what a step computes of them
+    program      the function with these arguments, which --compile compiles with the best shardings
 `layoutproof schema search` describes all of them, with examples; specs/search has a file of each kind.
 
 In the code `search_model.py` is the manual of every key. Start at `file.py`: a file to its answer.

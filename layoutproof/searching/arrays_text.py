@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from layoutproof.core.result import Verdict
 from layoutproof.searching.array_layouts import ArrayAnswer, SharedAnswer
 from layoutproof.searching.arrays_answer import ArraysAnswer
 from layoutproof.searching.padded_shapes import PaddingAnswer
-from layoutproof.searching.shardings import RESTRICTIONS, Shard, ShardExchange, ShardingAnswer
+from layoutproof.searching.shardings import RESTRICTIONS, ShardExchange, ShardingAnswer
 
 
-def text(answer: ArraysAnswer) -> str:
-    """The answer as text, a section for everything that was asked."""
-    lines = [f"{answer.name}, {answer.target} (rules measured on libtpu 0.0.42.1): {answer.verdict.value}"]
+def text(answer: ArraysAnswer, verdict: Verdict | None = None) -> str:
+    """The answer as text, a section for everything that was asked. verdict: where more than the search decides it."""
+    found = answer.verdict if verdict is None else verdict
+    lines = [f"{answer.name}, {answer.target} (rules measured on libtpu 0.0.42.1): {found.value}"]
     lines += ["", "layouts"] if answer.layouts else []
     for name, one in answer.layouts.items():
         lines += (_tiles if one.best[0].values else _orders)(name, one, answer.best)
@@ -91,7 +93,7 @@ def _shardings(answer: ShardingAnswer) -> list[str]:
         sent = "" if answer.price is None else f"; {_bytes(one.sent)} sent a step; cost {one.cost}"
         lines.append(f"  {rank}.  {_bytes(one.bytes)} a device, of {answer.memory}{sent}")
         lines += [
-            f"    {n}  P({_spec(s)})  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
+            f"    {n}  {s.partition}  a shard is {s.layout}  {_bytes(s.bytes)}{'' if s.even else ', uneven'}"
             for n, s in shards.items()
         ]
         lines += [f"    {_exchange(each)}  {_bytes(each.bytes)}" for each in one.exchanges]
@@ -131,11 +133,6 @@ def _exchange(one: ShardExchange) -> str:
     """A collective, the product that needs it, and its axes; with the array where it is not the product's output."""
     what = f"{one.array} for {one.product}" if one.kind == "all-gather" else str(one.product)
     return f"{one.kind} of {what} over {', '.join(one.axes)}"
-
-
-def _spec(shard: Shard) -> str:
-    entries = ["None" if not axes else repr(axes[0]) if len(axes) == 1 else repr(axes) for axes in shard.spec]
-    return ", ".join(entries)
 
 
 def _bytes(size: int) -> str:

@@ -125,18 +125,20 @@ def answer(
 ) -> SearchAnswer:
     """The answer to the problem of a document. LayoutError with the place for everything that is wrong with it.
 
-    pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files.
+    pareto: of declared kernels only, compiling: of these and of traced functions; a LayoutError for other files. What
+    compiles shardings begins with the answer about arrays, which needs a program then.
     progress: called with which candidate the compiler is asked about, and with what is done now.
     """
     with at(root, file):
         kind, problem = search_kind(root, file), problem_of(root, file)
         if pareto and kind != "kernel":
             raise LayoutError(problems.PARETO_OF_DECLARED())
-        if compiling and kind == "arrays":
-            raise LayoutError(problems.COMPILE_OF_KERNELS())
         if kind == "arrays":
             from layoutproof.searching import arrays_file
 
+            missing = next((key for key in ("shardings", "program") if not getattr(problem.said, key)), "")
+            if compiling and missing:
+                raise LayoutError(problems.COMPILE_OF_KERNELS(missing))
             return arrays_file.answer(problem, best, effort)
         from layoutproof.searching.solve import solve
 

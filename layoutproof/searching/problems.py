@@ -62,7 +62,10 @@ COMPILER_MISSING = Template("searching.compiler_missing", "{compiler} cannot be 
 COMPILER_NOT_ASKED = Template("searching.compiler_not_asked", "the compiler was not asked")
 COMPILER_REFUSED = Template("searching.compiler_refused", "the compiler refused {count} that the model allows")
 COMPILER_REFUSES = Template("searching.compiler_refuses", "the compiler: {reason}")
-COMPILE_OF_KERNELS = Template("searching.compile_of_kernels", "--compile is for tilings of kernels; here are none")
+COMPILE_OF_KERNELS = Template(
+    "searching.compile_of_kernels",
+    "--compile is for tilings of kernels, and for shardings of the arguments of a program; {missing}: is missing",
+)
 CONDITION_FORM = Template("searching.condition_form", "a condition is a text such as bm * bn <= 2**20, not {found}")
 COSTS_MORE = Template("searching.costs_more", "costs more than {within:g} times the best of these, by the model")
 COSTS_NO_LESS = Template("searching.costs_no_less", "{most} of these cost no more, by the model")
@@ -270,6 +273,9 @@ STATED_COST = Template(
     "searching.stated_cost", "the cost is what the problem states; steps and bytes are those of the blocks"
 )
 STILL_WASTES = Template("searching.still_wastes", "{shape} still wastes {wasted} bytes")
+SWEPT_BY_SEARCH = Template(
+    "searching.swept_by_search", "{name} is no axis of this sweep: the search states target, mesh and shardings"
+)
 TABLES_OF_BLOCKS = Template(
     "searching.tables_of_blocks", "blocks that tables choose count as if no two entries were equal"
 )

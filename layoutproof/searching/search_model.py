@@ -486,6 +486,39 @@ Written = Annotated[SearchArray, ValueReader(_array, {"type": "string", "minLeng
 Arrays = Annotated[dict[str, Written], Field(min_length=1)]
 
 
+_SWEPT_BY_SEARCH = re.compile(r"target|mesh|libtpu|(in|out)\d+")
+
+
+def _swept(axes: dict[str, Sequence[object]]) -> dict[str, tuple[str, ...]]:
+    """The axes of a sweep as texts. LayoutError for those that the search itself states, and for a compiler."""
+    for name in axes:
+        if _SWEPT_BY_SEARCH.fullmatch(name):
+            raise LayoutError(problems.SWEPT_BY_SEARCH(name))
+    return {name: tuple(map(str, values)) for name, values in axes.items()}
+
+
+class ShardedProgram(Model):
+    """The function that computes with the arrays of `shardings`, for --compile."""
+
+    function: str = Field(
+        description="MODULE:FUNCTION, or FILE.py:FUNCTION beside this file.", examples=["pkg.mod:step"]
+    )
+    args: list[Any] = Field(
+        description="Its arguments: arrays by their names in `shardings`, which are cut as the search says; also in "
+        "dicts and lists. Other shapes are replicated, and literals stay.",
+        examples=[["x", {"up": "up", "down": "down"}]],
+    )
+    out: list[Any] = Field([], description="Its results, likewise; default: the compiler chooses.", examples=[["y"]])
+    topology: str = Field("", description="Chips; one by default.", examples=["2x4"])
+    donate: list[int] = Field([], description="Arguments that are given away.", examples=[[0]])
+    sweep: Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], AfterValidator(_swept)] = Field(
+        {},
+        description="Each assignment is compiled at each of these: `topology`, or what the function takes by name, "
+        "such as a remat policy.",
+        examples=[{"policy": ["None", "jax.checkpoint_policies.dots_saveable"]}],
+    )
+
+
 class ArraysSearch(_SearchKeys):
     """Layouts of arrays with the fewest padded bytes, shapes that waste nothing, and how a mesh should cut them."""
 
@@ -548,6 +581,11 @@ class ArraysSearch(_SearchKeys):
     )
     price: Annotated[int, Field(ge=0, le=LARGEST)] = Field(
         1, description="What a byte that a device sends costs, in bytes that it holds.", examples=[1, 10]
+    )
+    program: ShardedProgram | None = Field(
+        None,
+        description="The function that --compile compiles with the best shardings.",
+        examples=[{"function": "pkg.mod:step", "args": ["x", "w"], "topology": "2x4"}],
     )
 
     @model_validator(mode="after")

@@ -70,6 +70,12 @@ class Shard:
     even: bool
     whole: bool
 
+    @property
+    def partition(self) -> str:
+        """The spec as JAX writes it, `P(None, 'data')`."""
+        each = ["None" if not axes else repr(axes[0]) if len(axes) == 1 else repr(axes) for axes in self.spec]
+        return f"P({', '.join(each)})"
+
 
 @dataclass(frozen=True, slots=True)
 class Contraction:

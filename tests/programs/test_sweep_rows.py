@@ -32,7 +32,7 @@ from layoutproof.programs.record import (
     Provenance,
     Record,
 )
-from layoutproof.programs.sweep import MOST, SweepPoint, SweepRow, points, read_axis, row_of, sent_of
+from layoutproof.programs.sweep import MOST, SweepPoint, SweepRow, all_axes, points, read_axis, row_of, sent_of
 from tests import said
 
 ONCE = Often()
@@ -106,6 +106,27 @@ def test_a_point_that_is_wrong_by_itself(base: Asked, axes: dict[str, tuple[str,
     (found,) = points(base, axes)
     assert isinstance(found.asked, LayoutError)
     assert words in found.asked.problem
+
+
+def test_values_that_belong_together() -> None:
+    """Each at every point of the axes; sizes too; no axis is missing, and no values are there twice."""
+    together = [{"in0": "P('data')", "in1": "P()"}, {"in0": "P()", "in1": "P('data')"}]
+    found = points(BASE, {"B": ("8", "16")}, together)
+    assert [each.at for each in found] == [{**one, "B": b} for one in together for b in ("8", "16")]
+    assert [tuple(asked(each).ins) for each in found[::2]] == [("P('data')", "P()"), ("P()", "P('data')")]
+    alone = points(BASE, {}, [{"B": "8", "in0": "P()"}, {"B": "16", "in0": "P()"}])
+    assert [asked(each).args[0] for each in alone] == ["bf16[8,1024]", "bf16[16,1024]"]
+    for axes, wrong in (
+        ({}, [*together, {"in0": "P()"}]), ({}, [*together, together[0]]), ({"in0": ("P()",)}, together),
+        ({"B": ("8",)}, [together[0], {}]),
+    ):  # fmt: skip
+        with pytest.raises(LayoutError, match=said.stretch("programs.not_together")):
+            points(BASE, axes, wrong)
+    with pytest.raises(LayoutError, match="'x' is none"):
+        points(BASE, {}, [{"B": "x"}])
+    with pytest.raises(LayoutError, match=said.stretch("programs.no_axis")):
+        points(BASE, {}, [{}])
+    assert all_axes({}, together) == {"in0": ("P('data')", "P()"), "in1": ("P()", "P('data')")}
 
 
 @pytest.mark.parametrize(
