@@ -259,9 +259,9 @@ def anywhere(text: str) -> str:
 
     A path is meant where nothing of a name stands before it, and a separator, a quote or nothing after it.
     """
-    for mark, folder in _folders():
-        if folder in text:
-            text = re.sub(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\\"']|$)", mark, text)
+    for mark, path in _folders():
+        if path in text:
+            text = re.sub(rf"(?<![\w./\\-]){re.escape(path)}(?=[/\\\"']|$)", mark, text)
     return text
 
 
@@ -288,8 +288,8 @@ def _here(value: object) -> object:
     folders = _folders()
 
     def put_back(text: str) -> str:
-        for mark, folder in folders:
-            text = text.replace(mark, folder)
+        for mark, path in folders:
+            text = text.replace(mark, path)
         if "\0" in text:
             raise ValueError(text)
         return text
