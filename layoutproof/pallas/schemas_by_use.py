@@ -43,10 +43,10 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
             yield (*said, f"{groups}[:{extent}] is onto")
     slices = sliced(kernel)
     if slices:
-        yield tuple(one.text for one in slices if not one.apart)
-        if any(one.apart for one in slices):
-            stronger = {one.text.replace("disjoint_", "") for one in slices if one.apart}
-            yield tuple(one.text for one in slices if one.apart or one.text not in stronger)
+        yield tuple(one.text for one in slices if not one.weaker)
+        weaker = {one.weaker for one in slices if one.weaker}
+        if weaker:
+            yield tuple(one.text for one in slices if one.text not in weaker)
     counts = _counts(kernel)
     if counts:
         yield tuple(f"1 <= {table} <= {size}" for table, size in counts)
@@ -66,12 +66,13 @@ def _added_up(kernel: Kernel) -> list[str]:
 class SlicesSaid:
     """An assumption on tables that say where copied slices start or how long they are.
 
-    apart: whether it says of slices that are written that no two have an element together.  tables: their names.
+    tables: their names.  weaker: of slices that are written, and of which it says that no two have an element together,
+    the assumption without that.
     """
 
     text: str
     tables: tuple[str, ...]
-    apart: bool = False
+    weaker: str = ""
 
 
 def sliced(kernel: Kernel) -> tuple[SlicesSaid, ...]:
@@ -111,9 +112,10 @@ def _slices(kernel: Kernel, view: View, written: bool) -> Iterator[SlicesSaid]:
                 else:
                     continue
                 names = tuple(dict.fromkeys((str(table.args[0]), str(other.args[0]))))
-                yield SlicesSaid(f"{table.args[0]} is {said}", names)
+                within = SlicesSaid(f"{table.args[0]} is {said}", names)
+                yield within
                 if written:
-                    yield SlicesSaid(f"{table.args[0]} is disjoint_{said}", names, True)
+                    yield SlicesSaid(f"{table.args[0]} is disjoint_{said}", names, within.text)
 
 
 def _chosen_from(definitions: Mapping[str, Term], term: Term) -> Iterator[Term]:

@@ -491,6 +491,8 @@ def _bounds_of_tables(
     tries: _AssumptionTries,
 ) -> tuple[dict[str, Table], list[OpenQuestion]]:
     """The bounds of tables that settle most questions, and these."""
+    if not asked:
+        return {}, []
     # where slices start and how long they are is one property of both: a bound of each by itself forbids most tables
     placing = {name for said in sliced(kernel) for name in said.tables}
     best, held = _best(kernel, asked, read, placing, tries)
@@ -512,7 +514,7 @@ def _best(
     best: dict[str, Table] = {}
     held: list[OpenQuestion] = []
     single = [table for name, table in read.items() if name not in placing or len(table.dims) == 1]
-    for bounds in bounded(kernel, single) if asked else ():
+    for bounds in bounded(kernel, single):
         more = {**read, **bounds}
         best = best or more
         now: list[OpenQuestion] = []

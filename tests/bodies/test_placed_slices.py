@@ -29,6 +29,17 @@ F = jnp.float32
 I32 = jnp.int32
 
 
+def with_copies(body: Callable[..., None], tables: int, programs: int, rows: int) -> Callable[..., Any]:
+    """A kernel that copies by hand into a cache of some rows, which is its last input and its output."""
+    any_ = pl.BlockSpec(memory_space=pl.ANY)
+    grid = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=tables, grid=(programs,), in_specs=[any_, any_], out_specs=any_,
+        scratch_shapes=[pltpu.SemaphoreType.DMA],
+    )  # fmt: skip
+    out = jax.ShapeDtypeStruct((rows, 128), F)
+    return pl.pallas_call(body, grid_spec=grid, out_shape=out, input_output_aliases={tables + 1: 0})
+
+
 def placed(more: int = 0, apart: bool = True) -> Callable[..., Any]:
     """Copies two slices of `new` a program to places of a cache, those that a table lists.
 
@@ -49,13 +60,7 @@ def placed(more: int = 0, apart: bool = True) -> Callable[..., Any]:
         for copy in copies if apart else ():
             copy.wait()
 
-    any_ = pl.BlockSpec(memory_space=pl.ANY)
-    grid = pltpu.PrefetchScalarGridSpec(
-        num_scalar_prefetch=2, grid=(2,), in_specs=[any_, any_], out_specs=any_,
-        scratch_shapes=[pltpu.SemaphoreType.DMA],
-    )  # fmt: skip
-    out = jax.ShapeDtypeStruct((64, 128), F)
-    return pl.pallas_call(body, grid_spec=grid, out_shape=out, input_output_aliases={3: 0})
+    return with_copies(body, 2, 2, 64)
 
 
 def in_a_cache(function: Callable[..., Any], assume: tuple[str, ...] = ()) -> lp.Kernels:
@@ -115,13 +120,7 @@ def of_rows() -> Callable[..., Any]:
         for copy in copies:
             copy.wait()
 
-    any_ = pl.BlockSpec(memory_space=pl.ANY)
-    grid = pltpu.PrefetchScalarGridSpec(
-        num_scalar_prefetch=1, grid=(4,), in_specs=[any_, any_], out_specs=any_,
-        scratch_shapes=[pltpu.SemaphoreType.DMA],
-    )  # fmt: skip
-    out = jax.ShapeDtypeStruct((512, 128), F)
-    return pl.pallas_call(body, grid_spec=grid, out_shape=out, input_output_aliases={2: 0})
+    return with_copies(body, 1, 4, 512)
 
 
 def test_rows_of_one_table_are_told_apart() -> None:
