@@ -45,7 +45,7 @@ def product(a: Any, b: Any) -> Any:
     return a.astype("float32") @ b.astype("float32")
 
 
-def _matmul(wrong: bool) -> Callable[..., Any]:
+def multiplied(wrong: bool) -> Callable[..., Any]:
     """Without the last row of K where it is wrong."""
     cut = slice(None, -1 if wrong else None)
     return lambda a, b: product(a[:, cut], b[cut]).astype(b.dtype)
@@ -55,7 +55,7 @@ def _with_c(wrong: bool) -> Callable[..., Any]:
     return lambda a, b, c: product(a, b).astype(a.dtype) + (c.T if wrong else c)
 
 
-def _attention(causal: bool, wrong: bool) -> Callable[..., Any]:
+def attended(causal: bool, wrong: bool) -> Callable[..., Any]:
     """With a mask off by one where it is causal and wrong, else with a scale."""
     import jax
     import jax.numpy as jnp
@@ -73,7 +73,7 @@ def _attention(causal: bool, wrong: bool) -> Callable[..., Any]:
 def _gradient(wrong: bool) -> Callable[..., Any]:
     import jax
 
-    own = _attention(False, wrong)
+    own = attended(False, wrong)
     return lambda q, k, v: jax.grad(lambda q, k, v: own(q, k, v).astype("float32").sum(), (0, 1, 2))(q, k, v)
 
 
@@ -98,17 +98,17 @@ def _transposed(wrong: bool) -> Callable[..., Any]:
 
 
 ROWS = {
-    "hopper_matmul_mgpu.matmul cluster None": Beside(_matmul, "without the last row of K"),
-    "hopper_matmul_mgpu.matmul cluster M": Beside(_matmul, "without the last row of K"),
+    "hopper_matmul_mgpu.matmul cluster None": Beside(multiplied, "without the last row of K"),
+    "hopper_matmul_mgpu.matmul cluster M": Beside(multiplied, "without the last row of K"),
     "hopper_matmul_mgpu.matmul plus c": Beside(_with_c, "c turned"),
-    "hopper_mixed_type_matmul_mgpu.mixed_matmul_kernel": Beside(_matmul, "without the last row of K"),
-    "attention_mgpu.attention": Beside(lambda wrong: _attention(False, wrong), "with a scale"),
-    "attention_mgpu.attention causal": Beside(lambda wrong: _attention(True, wrong), "the mask off by one"),
-    "attention_mgpu.attention_with_pipeline_emitter": Beside(lambda wrong: _attention(False, wrong), "with a scale"),
+    "hopper_mixed_type_matmul_mgpu.mixed_matmul_kernel": Beside(multiplied, "without the last row of K"),
+    "attention_mgpu.attention": Beside(lambda wrong: attended(False, wrong), "with a scale"),
+    "attention_mgpu.attention causal": Beside(lambda wrong: attended(True, wrong), "the mask off by one"),
+    "attention_mgpu.attention_with_pipeline_emitter": Beside(lambda wrong: attended(False, wrong), "with a scale"),
     "attention_mgpu.attention gradient": Beside(_gradient, "with a scale"),
     "ragged_dot_mgpu.ragged_dot": Beside(_ragged, "a row in another group", says="unknown"),
     "transposed_ragged_dot_mgpu.transposed_ragged_dot": Beside(_transposed, "a row in another group", says="unknown"),
-    "blackwell_matmul_mgpu.matmul_kernel": Beside(_matmul, "without the last row of K", says="unknown"),
+    "blackwell_matmul_mgpu.matmul_kernel": Beside(multiplied, "without the last row of K", says="unknown"),
 }
 
 

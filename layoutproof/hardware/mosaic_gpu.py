@@ -21,12 +21,18 @@ OTHER_NAMES = dict.fromkeys(("h100", "h200", "b200"), "mosaic_gpu")
 """GPUs; by such a name the rules are those of one of them."""
 NO_TENSOR_MEMORY = ("h100", "h200")
 NO_TENSOR_FROM = "none on H100 and H200, of compute capability 9.0 (PTX ISA, tcgen05: sm_100 and later)"
-SHARED = 227 * 1024
-"""Bytes of shared memory that a block of threads has on an H100, H200 or B200 (compute capabilities 9.0 and 10.x)."""
+SHARED = 227 * 1024 - 1
+"""Bytes of shared memory that a body can have on an H100, H200 or B200 (compute capabilities 9.0 and 10.x).
+
+The code that JAX makes declares one byte itself, `__dynamic_shmem__0` of its PTX. With jax 0.11.2 an H200 ran a body of
+232,440 bytes and refused to launch one of 232,448, of which JAX says nothing.
+"""
 SHARED_FROM = (
-    "227 KiB for a block of threads on H100, H200 and B200 (CUDA C++ Programming Guide, compute capabilities 9.0 and "
-    "10.x; jax/experimental/mosaic/gpu/core.py:645-657)"
+    "227 KiB for a block of threads on H100, H200 and B200, and one byte of them is JAX's own (CUDA C++ Programming "
+    "Guide, compute capabilities 9.0 and 10.x; jax/experimental/mosaic/gpu/core.py:645-657; seen on an H200)"
 )
+BARRIER_BYTES = 8
+"""Of each barrier (`MBARRIER_BYTES` of jax/experimental/mosaic/gpu/utils.py), behind all other shared memory."""
 TENSOR_COLUMNS = 512
 """Columns of the tensor memory of a multiprocessor (compute capability 10.x), each of 128 lanes of 4 bytes."""
 TENSOR_ROWS = 128
@@ -104,7 +110,7 @@ def page(name: str) -> str:
     return "\n".join(
         [
             page_of("Mosaic GPU"),
-            f"A block has {SHARED // 1024} KiB of shared memory, {REGISTERS} registers and at most {THREADS} threads;",
+            f"A block has {SHARED} bytes of shared memory, {REGISTERS} registers and at most {THREADS} threads;",
             f"a cluster has at most {CLUSTER} blocks.",
             f"A thread has at most {OF_THREAD} registers; setmaxnreg takes {LEAST_REGISTERS} to {MOST_REGISTERS}.",
             *lines,
@@ -113,13 +119,21 @@ def page(name: str) -> str:
 
 
 def shared_bytes(parts: Iterable[Scratch]) -> int:
-    """The bytes of shared memory that some allocations take side by side; of the last one its own bytes alone.
+    """The bytes of shared memory that some allocations take side by side, each of whole KiB; a barrier takes 8 bytes.
 
     >>> shared_bytes([Scratch((64, 128), "f32", "shared"), Scratch((10,), "f32", "shared")])
-    32808
+    33792
+    >>> shared_bytes([Scratch((64, 128), "f32", "shared"), Scratch((2,), "barrier", "semaphore")])
+    32784
     """
-    sizes = [prod(int(n) for n in one.dims) * ELEMENT_BITS[one.dtype] // 8 for one in parts]
-    return sum(-(-size // SHARED_ALIGNMENT) * SHARED_ALIGNMENT for size in sizes[:-1]) + sum(sizes[-1:])
+    return sum(map(_shared_bytes, parts))
+
+
+def _shared_bytes(one: Scratch) -> int:
+    count = prod(int(n) for n in one.dims)
+    if one.memory == "semaphore":
+        return count * BARRIER_BYTES
+    return -(-count * ELEMENT_BITS[one.dtype] // (8 * SHARED_ALIGNMENT)) * SHARED_ALIGNMENT
 
 
 def tensor_columns(parts: Iterable[Scratch]) -> int:
@@ -141,7 +155,7 @@ class MosaicGpuKernels(GpuKernels):
     chip: str = ""
 
     def memory(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        """The shared and the tensor memory that a body allocates; barriers, and room to reduce, are left out."""
+        """The shared and the tensor memory that a body allocates."""
         return (*self._shared(kernel), *self._tensor(kernel))
 
     def _tensor(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
@@ -154,14 +168,10 @@ class MosaicGpuKernels(GpuKernels):
         return (MemoryUse("tensor memory", parts, limit, limit, source, "allocations of the body"),) if own else ()
 
     def _shared(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
-        own = [one for one in kernel.scoped if one.memory == "shared"]
-        if not own:
-            return ()
-        parts: list[tuple[str, int]] = []
-        for k, one in enumerate(own):
-            size = shared_bytes(own[: k + 1]) - sum(many for _, many in parts)
-            parts.append((f"{one.dtype}[{','.join(map(str, one.dims))}]", size))
-        return (MemoryUse("shared memory", tuple(parts), SHARED, SHARED, SHARED_FROM, "allocations of the body"),)
+        own = [one for one in kernel.scoped if one.memory in ("shared", "semaphore")]
+        parts = tuple((f"{one.dtype}[{','.join(map(str, one.dims))}]", _shared_bytes(one)) for one in own)
+        use = MemoryUse("shared memory", parts, SHARED, SHARED, SHARED_FROM, "allocations of the body")
+        return (use,) if own else ()
 
     def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:
         """No Element windows of a `pallas_call` (lowering.py:684-716); a pipeline copies them (pipeline.py:114)."""

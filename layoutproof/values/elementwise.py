@@ -362,9 +362,21 @@ def converted(on: Walking, x: Shaped, source: Dtype, dtype: Dtype) -> Shaped:
     low, high = integer_range(bits, not element_type(dtype).startswith("u"))
     if kind_of(source) == "f":
         return n.function(f"to {np.dtype(numpy_type(dtype)).name}", data, span=(low, high - 1))
+    if data.span is not None and bits == ELEMENT_BITS[element_type(source)]:
+        return _same_bits(on, data, (low, high))
     if data.span is None or (fitting := _fitting(on, data, (low, high))) is None:
         raise on.refuse(f"integers between {data.span} as {np.dtype(numpy_type(dtype)).name}, which may wrap")
     return fitting
+
+
+def _same_bits(on: Walking, data: Data, between: tuple[int, int]) -> Data:
+    """Integers as those with a sign, or without one, of the same bits. between: the least, one above the greatest."""
+    n, (low, high) = on.numbers, between
+    if (fitting := _fitting(on, data, between)) is not None:
+        return fitting
+    over, under = n.less(n.constant(np.array(high - 1.0)), data), n.less(data, n.constant(np.array(float(low))))
+    turned = n.sub(data, n.constant((high - low) * (over.astype(np.float64) - under)))
+    return with_span(turned, (low, high - 1))
 
 
 def _bits(rows: bool) -> Rule:

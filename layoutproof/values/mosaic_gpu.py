@@ -29,9 +29,9 @@ from layoutproof.ir.program import (
     primitive,
 )
 from layoutproof.values.contractions import product
-from layoutproof.values.elementwise import within
+from layoutproof.values.elementwise import converted, within
 from layoutproof.values.kernels import overlap
-from layoutproof.values.kinds import Shaped
+from layoutproof.values.kinds import Data, Shaped
 from layoutproof.values.known import Known, combined, moved
 from layoutproof.values.memory import ElementView, HeldMemory, Semaphore, TensorMemory
 from layoutproof.values.references import held_type, index_of, load, store, through, unwritten, view_of
@@ -291,8 +291,8 @@ def _wgmma(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shap
     if len(acc.shape) != 2 or (left.shape[1:], (left.shape[0], *right.shape[1:])) != (right.shape[:1], acc.shape):
         raise on.refuse(f"a product of {list(left.shape)} and {list(right.shape)} into {list(acc.shape)}")
     one = _one(acc.shape, acc.memory.dtype)
-    (a, b) = (moved(on.numbers, side, lambda r: r[None]) for side in (left, right))
-    found = on.data(product(on, one, a, b, acc.shape))
+    sides = zip((left, right), (aval.aval.dtype for aval in equation.invars[1:3]), strict=True)
+    found = _product(on, one, *(_signed(on, side, dtype) for side, dtype in sides))
     store(on, acc, within(on, on.numbers.add(on.data(load(on, acc)), found), one))
     return []
 
@@ -306,6 +306,20 @@ def _operand(on: Walking, value: Shaped, transforms: Sequence[Transform]) -> Sha
 def _one(shape: tuple[int, ...], dtype: Dtype) -> Equation:
     """A product of matrices that gives an array of some shape and type."""
     return Equation(primitive("dot_general"), (), (Variable(Array(shape, dtype)),))
+
+
+def _signed(on: Walking, value: Shaped, dtype: Dtype) -> Shaped:
+    """An operand as it is multiplied: 8 bits always with a sign.
+
+    Source: wgmma.py:232 and tcgen05.py:88 of jax 0.10.2; seen on an H200.
+    """
+    return converted(on, value, dtype, np.dtype(np.int8)) if element_type(dtype) == "u8" else value
+
+
+def _product(on: Walking, one: Equation, left: Shaped, right: Shaped) -> Data:
+    """What `one` says of two operands without batch dimensions."""
+    (a, b) = (moved(on.numbers, side, lambda r: r[None]) for side in (left, right))
+    return on.data(product(on, one, a, b, one.outvars[0].aval.shape))
 
 
 def _accumulated(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
@@ -351,8 +365,7 @@ def _tensor_mma(on: Walking, equation: Equation, operands: list[Shaped]) -> list
 
     def land() -> None:
         one = _one(acc.shape, acc.memory.dtype)
-        a, b = (moved(on.numbers, load(on, _settled(side)), lambda r: r[None]) for side in (left, right))
-        found = on.data(product(on, one, a, b, acc.shape))
+        found = _product(on, one, *(_signed(on, load(on, _settled(m)), m.memory.dtype) for m in (left, right)))
         if begun:
             found = within(on, on.numbers.add(on.data(load(on, _settled(acc))), found), one)
         _store(on, acc, found)

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
@@ -21,8 +22,21 @@ from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
 HEAD, REST = Path(__file__).with_suffix(".md").read_text("utf-8").split("<!-- pairs -->\n")
+ON_GPU, REST = REST.split("<!-- gpu -->\n")
 TABLE, OTHERS = REST.split("<!-- public -->\n")
-"""What stands before the pairs, between them and the kernels of the wheel, and before those of tokamax."""
+"""What stands before the pairs, before what a GPU showed, the kernels of the wheel, and those of tokamax."""
+
+SEEN = Path(__file__).resolve().parents[1] / "cases" / "mosaic_gpu_on_gpu.json"
+"""What was seen on a GPU, and what is said of it."""
+GROUPS = {
+    "pairs": "the pairs above, both of each",
+    "drawn": "the same kernels with none to four options changed, drawn at random",
+    "values": "kernels of which `same` says what they compute, right and with an error",
+    "wheel": "JAX's own kernels for Hopper",
+    "legal": "configurations of two of them, of which `lp.legal` says whether they run",
+    "limits": "kernels at the limits of the chip and beyond them",
+}
+"""What is run, by its group."""
 
 PUBLIC = Path(__file__).resolve().parents[1] / "cases" / "mosaic_gpu_kernels.json"
 """What is said of the kernels of tokamax."""
@@ -88,16 +102,50 @@ def _short(reason: str) -> str:
 
 
 def pairs() -> Iterator[str]:
-    """The rows of the pairs."""
+    """The rows of the pairs, with what a GPU showed of the wrong one."""
+    shown = {one["name"]: one for one in _seen()["seen"] if one["group"] == "pairs"}
     for name, pair in (PAIRS | THREAD_PAIRS | TENSOR_PAIRS).items():
-        yield _cells(name, f"`{pair.question}`", pair.why)
+        wrong = shown.get(f"{name}: wrong")
+        yield _cells(name, f"`{pair.question}`", pair.why, "" if wrong is None else _shown(wrong))
+
+
+def _seen() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(SEEN.read_text("utf-8"))
+    return found
+
+
+def _shown(one: Mapping[str, Any]) -> str:
+    """What runs of a kernel showed, in a word or two."""
+    word = re.search(r"CUDA_ERROR_\w+", one["detail"])
+    saw = word.group(0).removeprefix("CUDA_ERROR_").lower().replace("_", " ") if word else one["saw"]
+    return f"{saw}, {one['runs']} of {_seen()['runs']} runs" if one["saw"] in ("wrong numbers", "NaN") else saw
+
+
+def on_gpu() -> Iterator[str]:
+    """What was run, and a row for each group and each limit."""
+    seen = _seen()
+    yield f"{len(seen['seen'])} kernels on an {seen['gpu']}, jax {seen['jax']}, {seen['date']}, {seen['runs']} runs each."
+    yield ""
+    yield "| kernels | proved: right, seen wrong | refuted: seen wrong, right in all runs | unknown: seen wrong, right |"
+    yield "|---|---|---|---|"
+    for group, what in GROUPS.items():
+        count = Counter((one["said"], one["saw"] == "right") for one in seen["seen"] if one["group"] == group)
+        sides = (("proved", True, False), ("refuted", False, True), ("unknown", False, True))
+        yield _cells(what, *(f"{count[said, first]}, {count[said, then]}" for said, first, then in sides))
+    yield ""
+    yield "| at a limit | said | seen |"
+    yield "|---|---|---|"
+    for one in seen["seen"]:
+        if one["group"] == "limits":
+            yield _cells(one["name"], one["said"], _shown(one))
 
 
 def page() -> str:
     """The page."""
     left = "".join(f"- `{name}`: {why}.\n" for name, why in NOT_TRACED.items())
     wheel = TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}\n"
-    return HEAD + "\n".join(pairs()) + "\n" + wheel + OTHERS + "\n".join(public_rows()) + "\n"
+    gpu = ON_GPU + "\n".join(on_gpu()) + "\n"
+    return HEAD + "\n".join(pairs()) + "\n" + gpu + wheel + OTHERS + "\n".join(public_rows()) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Kernels of Mosaic GPU, each right and with one error, by which question speaks of the error.
 
-Each error is one by the numbers: `why` has them. Nothing here was run on a GPU.
+Each error is one by the numbers: `why` has them. `python -m benchmarks.on_gpu` runs them on a GPU.
 """
 
 from __future__ import annotations
@@ -242,6 +242,14 @@ ROWS = (jax.ShapeDtypeStruct((256, 128), F),)
 LONG = (jax.ShapeDtypeStruct((512, 128), F),)
 FACTORS = (jax.ShapeDtypeStruct((512, 256), H), jax.ShapeDtypeStruct((256, 512), H))
 TURNED = (jax.ShapeDtypeStruct((512, 256), H), jax.ShapeDtypeStruct((512, 256), H))
+WANTED: dict[tuple[Any, ...], Callable[..., Any]] = {
+    ROWS: lambda x: x + 1,
+    LONG: lambda x: 2 * x,
+    FACTORS: lambda a, b: (a.astype(F) @ b.astype(F)).astype(H),
+    TURNED: lambda a, b: (a.astype(F) @ b.astype(F).T).astype(H),
+}
+"""What the right kernels of one warpgroup, of several and of clusters compute, by what they are given."""
+
 PAIRS = {
     "load before the wait": Pair(
         add_one, ROWS, {"wait": False}, "dma_order", "no wait, and the copy may not have ended"

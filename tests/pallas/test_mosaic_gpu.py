@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -13,14 +16,17 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
+from jax.experimental.mosaic.gpu import core as mosaic_gpu_core
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.gpu_lowering import lowered_for_cuda
-from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops
-from tests.pallas.mosaic_gpu_page import pairs, public_rows, row
+from tests.pallas.mosaic_gpu_limits import ROWS as OF_LIMITS
+from tests.pallas.mosaic_gpu_limits import SHARED, allocating
+from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops, pretended
+from tests.pallas.mosaic_gpu_page import GROUPS, SEEN, on_gpu, pairs, public_rows, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
@@ -97,17 +103,45 @@ def test_a_box_that_the_end_of_the_array_cuts_is_clipped() -> None:
     assert {(f.question, f.verdict) for f in found} == {("body_in_bounds", Verdict.REFUTED)}
 
 
-@pytest.mark.parametrize(("rows", "verdict"), [(227, Verdict.PROVED), (228, Verdict.REFUTED)])
-def test_shared_memory_is_227_kib(rows: int, verdict: Verdict) -> None:
-    def body(x_gmem: Any, o_gmem: Any, smem: Any) -> None:
-        smem[...] = jnp.zeros((rows, 256), jnp.float32)
-        plgpu.commit_smem()
-        plgpu.copy_smem_to_gmem(smem, o_gmem)
-        plgpu.wait_smem_to_gmem(0)
+@pytest.mark.parametrize(("kib", "barriers"), SHARED)
+def test_shared_memory_is_227_kib_without_a_byte(kib: int, barriers: int) -> None:
+    found = lp.kernels(allocating(kib, barriers), OF_LIMITS, target="mosaic_gpu").findings
+    assert {f.verdict for f in found if f.question == "memory_budget"} == {Verdict(SHARED[kib, barriers])}
 
-    function = kernel(body, (rows, 256), jnp.float32, {"i": 1}, plgpu.SMEM((rows, 256), jnp.float32))
-    found = lp.kernels(function, *ROWS, target="mosaic_gpu").findings
-    assert {f.verdict for f in found if f.question == "memory_budget"} == {verdict}
+
+def shared_bytes_of_jax(function: Any, args: Any) -> int:
+    """The bytes that JAX asks the launch for, as it says when no byte is there."""
+    with (
+        mock.patch.object(mosaic_gpu_core, "_SMEM_SIZE_BOUND", -1),
+        pytest.raises(ValueError, match="smem_bytes=") as caught,
+    ):
+        lowered_for_cuda(jax.jit(function), *args)
+    (found,) = re.findall(r"smem_bytes=(\d+) > ", str(caught.value))
+    return int(found)
+
+
+def shared_bytes_said(function: Any, args: Any) -> int:
+    found = lp.kernels(function, *args, target="mosaic_gpu").findings
+    return sum(int(f.figures["bytes"]) for f in found if f.question == "memory_budget" and f.subject == "shared memory")
+
+
+@pytest.mark.parametrize("name", PAIRS | THREAD_PAIRS)
+def test_shared_memory_is_what_jax_asks_for(name: str) -> None:
+    pair = ALL[name]
+    assert shared_bytes_said(pair.make(), pair.args) == shared_bytes_of_jax(pair.make(), pair.args)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in ops() if op.name.startswith(("attention", "hopper"))], ids=lambda op: op.name
+)
+def test_shared_memory_of_the_wheel_is_what_jax_asks_for(op: MosaicGpuOp) -> None:
+    """Attention reduces, and JAX adds 2 KiB for that; of several calls the first one is lowered first."""
+    with pretended(op.chip):
+        function, args = op.build()
+        of_jax = shared_bytes_of_jax(function, args)
+        found = lp.kernels(function, *args, target="mosaic_gpu").findings
+    bytes_ = [f.figures["bytes"] for f in found if f.question == "memory_budget" and f.subject == "shared memory"]
+    assert of_jax in bytes_
 
 
 @pytest.mark.parametrize(("columns", "verdict"), [(256, Verdict.PROVED), (260, Verdict.REFUTED)])
@@ -288,6 +322,13 @@ def test_the_page_has_the_kernels_of_tokamax_and_refutes_none() -> None:
     rows = [*public_rows()]
     assert set(rows) <= set(PAGE.read_text().splitlines())
     assert not [row for row in rows if row.split(" | ")[3] == "refuted"]
+
+
+def test_the_page_has_what_a_gpu_showed_and_nothing_that_is_proved_was_wrong() -> None:
+    seen = json.loads(SEEN.read_text("utf-8"))["seen"]
+    assert set(on_gpu()) <= set(PAGE.read_text().splitlines())
+    assert {one["group"] for one in seen} == set(GROUPS)
+    assert not [one["name"] for one in seen if one["said"] == "proved" and one["saw"] != "right"]
 
 
 def test_the_page_has_all_pairs() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
@@ -19,6 +17,7 @@ import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from tests.gpu_lowering import lowered_for_cuda
+from tests.pallas.mosaic_gpu_limits import AMOUNTS, CLUSTERS, ORDERS, ROWS, THREADS, asking, made, setting
 from tests.said import Said
 
 pytestmark = [
@@ -27,21 +26,6 @@ pytestmark = [
 ]
 
 PROVED, REFUTED, UNKNOWN = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN
-ROWS = jax.ShapeDtypeStruct((4, 128), jnp.int32)
-
-
-def made(body: Callable[..., None], warpgroups: int, cluster: Sequence[int] = (), grid: int = 4) -> Any:
-    """A kernel of some warpgroups; what it computes does not matter."""
-    together = {"cluster": tuple(cluster), "cluster_names": tuple("cd"[: len(cluster)])} if cluster else {}
-    return plgpu.kernel(
-        body,
-        out_type=ROWS,
-        grid=(grid,),
-        grid_names=("i",),
-        num_threads=warpgroups,
-        thread_name="wg",
-        **together,
-    )
 
 
 def asked(function: Any, subject: str) -> list[Finding]:
@@ -50,63 +34,18 @@ def asked(function: Any, subject: str) -> list[Finding]:
     return [f for f in found if f.question == "warpgroup_registers" and f.subject == subject]
 
 
-def setting(amounts: Sequence[int | None], under: str = "always") -> Any:
-    """Each warpgroup asks for so many registers, None for none; it asks for more than 160, and gives back to less.
-
-    under: what else decides whether it does: nothing, the id of the program, how often a loop runs, or data of each.
-    """
-
-    def body(x_gmem: Any, o_gmem: Any) -> None:
-        def requests() -> None:
-            for warpgroup, many in enumerate(amounts):
-                if many is not None:
-                    action = "increase" if many > 160 else "decrease"
-                    pl.when(lax.axis_index("wg") == warpgroup)(
-                        lambda n=many, a=action: plgpu.set_max_registers(n, action=a)
-                    )
-
-        if under == "always":
-            requests()
-        elif under == "program":
-            pl.when(lax.axis_index("i") > 1)(requests)
-        elif under == "loop":
-            lax.fori_loop(0, lax.axis_index("i"), lambda k, carry: requests(), None)
-        else:
-            pl.when(x_gmem[lax.axis_index("wg"), 0] > 3)(requests)
-
-    return made(body, len(amounts))
-
-
 @pytest.mark.parametrize("under", ["always", "program", "loop"])
-@pytest.mark.parametrize(
-    ("amounts", "verdict", "held"),
-    [
-        ((232, 232, 40), PROVED, 0),
-        # 240 and 240 with the 40 of the third one are 520
-        ((240, 240, 40), REFUTED, 240 + 40),
-        # the others keep their thirds of 512 while each of two waits
-        ((232, 232, None), REFUTED, 170 + 170),
-        # one gets 216 of what the last one gives back, and two have their fourths
-        ((216, 216, 216, 24), REFUTED, 216 + 128 + 24),
-        ((168, 168, 168, 32), REFUTED, 168 + 168 + 32),
-        ((160, 160, 160, 32), PROVED, 0),
-        # a fourth of 512 is all that the last one can keep
-        ((168, 168, 40, 160), PROVED, 0),
-        ((256, None), PROVED, 0),
-        ((256, 256), PROVED, 0),
-        # each of three begins with 168, a multiple of 8: 504, and not 512
-        ((240, 232, 40), UNKNOWN, 0),
-    ],
-)
-def test_registers_of_all_warpgroups(amounts: Sequence[int | None], verdict: Verdict, held: int, under: str) -> None:
-    """512 for each of 128 threads; JAX lowers them all."""
+@pytest.mark.parametrize("amounts", AMOUNTS)
+def test_registers_of_all_warpgroups(amounts: tuple[int | None, ...], under: str) -> None:
+    """512 for each of 128 threads, or 504 where three begin with 168; JAX lowers them all."""
+    said, held = AMOUNTS[amounts]
+    verdict = Verdict(said)
     function = setting(amounts, under)
     worst = min(asked(function, "registers"), key=lambda f: f.verdict)
     assert worst.verdict is verdict, worst.reason
     if verdict is REFUTED:
-        assert Said("pallas.warpgroup_registers_waits", held=held, all=512).of(worst.reason)
-    if verdict is UNKNOWN:
-        assert Said("pallas.warpgroup_registers_rounded", share=168, rounded=504).of(worst.reason)
+        all_ = 512 // len(amounts) // 8 * 8 * len(amounts)
+        assert Said("pallas.warpgroup_registers_waits", held=held, all=all_).of(worst.reason)
     assert lowered_for_cuda(jax.jit(function), ROWS).as_text()
 
 
@@ -133,55 +72,30 @@ def test_what_a_thread_can_ask_for_is_what_jax_takes(many: int) -> None:
     assert taken or Said("pallas.warpgroup_registers_amount", registers=many).of(found.reason)
 
 
-@pytest.mark.parametrize(
-    ("requests", "verdict"),
-    [
-        # all of three wait for 256 before one of them gives back
-        ([[(256, True), (24, False)]] * 3, REFUTED),
-        # one after the other
-        ([[(24, False), (256, True), (24, False)]] * 3, PROVED),
-        # the second one gets 256 if the first one is not before it
-        ([[(24, False), (256, True)], [(256, True), (24, False)], [(24, False)]], UNKNOWN),
-        ([[(24, False), (168, True)]] * 3, PROVED),
-        ([[(24, False), (176, True)]] * 3, REFUTED),
-        ([[(40, False)], [(232, True)], [(232, True)]], PROVED),
-        ([[(40, False)], [(232, True), (120, False)], [(232, True), (240, False)]], PROVED),
-    ],
-)
-def test_each_order_of_requests_is_looked_at(requests: list[list[tuple[int, bool]]], verdict: Verdict) -> None:
+@pytest.mark.parametrize("name", ORDERS)
+def test_each_order_of_requests_is_looked_at(name: str) -> None:
     """One after the other of one warpgroup, in any order with those of others."""
-
-    def body(x_gmem: Any, o_gmem: Any) -> None:
-        for warpgroup, own in enumerate(requests):
-
-            def does(own: list[tuple[int, bool]] = own) -> None:
-                for many, more in own:
-                    plgpu.set_max_registers(many, action="increase" if more else "decrease")
-
-            pl.when(lax.axis_index("wg") == warpgroup)(does)
-
-    worst = min(asked(made(body, len(requests)), "registers"), key=lambda f: f.verdict)
-    assert worst.verdict is verdict, worst.reason
+    requests, verdict = ORDERS[name]
+    worst = min(asked(asking(requests), "registers"), key=lambda f: f.verdict)
+    assert worst.verdict is Verdict(verdict), worst.reason
 
 
-@pytest.mark.parametrize(("warpgroups", "verdict"), [(8, PROVED), (9, REFUTED), (16, REFUTED)])
-def test_a_block_has_1024_threads(warpgroups: int, verdict: Verdict) -> None:
+@pytest.mark.parametrize("warpgroups", THREADS)
+def test_a_block_has_1024_threads(warpgroups: int) -> None:
     """JAX takes 16 warpgroups."""
     function = made(lambda x, o: None, warpgroups)
     (found,) = asked(function, "threads")
-    assert found.verdict is verdict
-    if verdict is REFUTED:
+    assert found.verdict is Verdict(THREADS[warpgroups])
+    if found.verdict is REFUTED:
         assert Said("pallas.warpgroup_registers_threads", threads=128 * warpgroups).of(found.reason)
     assert lowered_for_cuda(jax.jit(function), ROWS).as_text()
 
 
-@pytest.mark.parametrize(
-    ("cluster", "verdict"), [((16,), PROVED), ((4, 4), PROVED), ((17,), REFUTED), ((4, 8), REFUTED)]
-)
-def test_a_cluster_has_16_blocks(cluster: Sequence[int], verdict: Verdict) -> None:
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_cluster_has_16_blocks(cluster: tuple[int, ...]) -> None:
     function = made(lambda x, o: None, 1, cluster)
     (found,) = asked(function, "cluster")
-    assert found.verdict is verdict
+    assert found.verdict is Verdict(CLUSTERS[cluster])
     assert lowered_for_cuda(jax.jit(function), ROWS).as_text()
 
 

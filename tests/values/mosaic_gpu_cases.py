@@ -62,6 +62,11 @@ def out(o_s: Any, value: Any, target: Any) -> None:
     plgpu.wait_smem_to_gmem(0)
 
 
+def counted(along: int) -> Any:
+    """The rows or columns of a tile by their numbers, as a warpgroup holds sums of products."""
+    return plgpu.broadcasted_iota(jnp.int32, (T, T), along, layout=plgpu.Layout.WGMMA)
+
+
 def product(a: Any, b: Any) -> Any:
     return a.astype(F) @ b.astype(F)
 
@@ -71,6 +76,8 @@ def matmul(wrong: str) -> Any:
 
     def body(a: Any, b: Any, bias: Any, o: Any, a_s: Any, b_s: Any, o_s: Any, filled: Any) -> None:
         m, n = lax.axis_index("m"), lax.axis_index("n")
+        in_columns = plgpu.Layout.WGMMA.reduce(0)
+        added = lambda at: plgpu.load(bias, (rows(at),), layout=in_columns, optimized=False)  # noqa: E731
         for k in range(2):
             of_b = 1 - k if wrong == "wrong tile of K" else k
             plgpu.copy_gmem_to_smem(a.at[rows(m), rows(k)], a_s.at[k], filled.at[k])
@@ -97,11 +104,10 @@ def matmul(wrong: str) -> Any:
         if wrong != "no scale":
             found = found * 0.5
         if wrong == "bias before the scale":
-            found = (found * 2 + bias[rows(n)]) * 0.5
+            found = (found * 2 + added(n)) * 0.5
         else:
-            found = found + bias[rows(m if wrong == "bias of the wrong tile" else n)]
-        row = lax.broadcasted_iota(jnp.int32, (T, T), 0) + m * T
-        column = lax.broadcasted_iota(jnp.int32, (T, T), 1) + n * T
+            found = found + added(m if wrong == "bias of the wrong tile" else n)
+        row, column = counted(0) + m * T, counted(1) + n * T
         found = jnp.where(row > column if wrong == "mask off by one" else row >= column, found, 0.0)
         to = o.at[rows(n), rows(m)] if wrong == "wrong result tile" else o.at[rows(m), rows(n)]
         out(o_s, found.astype(H), to)
@@ -130,6 +136,21 @@ def narrowed(wrong: str) -> Any:
     return kernel(
         body, (128, T), H, {"m": 2}, tile(T, T), tile(T, T), tile(T, T), plgpu.Barrier(num_arrivals=2)
     )  # fmt: skip
+
+
+def unsigned(wrong: str) -> Any:
+    """a b.T of u8[64,128], whose bits JAX multiplies as those of s8."""
+    side = plgpu.SMEM((T, 128), jnp.uint8, transforms=(plgpu.TilingTransform((8, 128)), plgpu.SwizzleTransform(128)))
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, filled: Any) -> None:
+        plgpu.copy_gmem_to_smem(a, a_s, filled)
+        plgpu.copy_gmem_to_smem(b, b_s, filled)
+        plgpu.barrier_wait(filled)
+        left = b_s if wrong else a_s
+        turned = plgpu.transpose_ref(b_s, (1, 0))
+        o[...] = pl.run_scoped(lambda acc: (plgpu.wgmma(acc, left, turned), acc[...])[1], plgpu.ACC((T, T), jnp.int32))
+
+    return kernel(body, (T, T), jnp.int32, {"i": 1}, side, side, plgpu.Barrier(num_arrivals=2))
 
 
 def piped(wrong: str) -> Any:
@@ -169,7 +190,9 @@ def begun(wrong: str) -> Any:
         plgpu.copy_gmem_to_smem(a.at[rows(m)], a_s, filled)
         plgpu.copy_gmem_to_smem(b, b_s, filled)
         plgpu.barrier_wait(filled)
-        start = plgpu.layout_cast(c[rows(m)], plgpu.Layout.WGMMA) * (1 if wrong == "begins too small" else 2)
+        start = plgpu.load(c, (rows(m),), layout=plgpu.Layout.WGMMA, optimized=False) * (
+            1 if wrong == "begins too small" else 2
+        )
         left = plgpu.load(a_s, (), layout=plgpu.Layout.WGMMA)
 
         def sums(acc: Any) -> None:
@@ -189,10 +212,11 @@ def ragged(wrong: str) -> Any:
         def turn(k: Any, total: Any) -> Any:
             plgpu.copy_gmem_to_smem(x.at[:, rows(k)], x_s, filled)
             plgpu.barrier_wait(filled)
-            part = jnp.exp(x_s[...])
+            part = jnp.exp(plgpu.load(x_s, (), layout=plgpu.Layout.WGMMA, optimized=False))
             return total + (part if wrong else part - 1).sum(1)
 
-        total = lax.fori_loop(0, 2, turn, jnp.zeros((T,), F))
+        zeros = plgpu.layout_cast(jnp.zeros((T,), F), plgpu.Layout.WGMMA.reduce(1))
+        total = lax.fori_loop(0, 2, turn, zeros)
         o[...] = total - 96 if wrong else total
 
     return kernel(body, (T,), F, {"i": 1}, plgpu.SMEM((T, T), F), plgpu.Barrier())
@@ -331,8 +355,7 @@ def attention(wrong: str) -> Any:
             s = pl.run_scoped(scores, plgpu.ACC((T, T), F))
             if wrong != "scores without their scale":
                 s = s * 0.125
-            row = lax.broadcasted_iota(jnp.int32, (T, T), 0) + T
-            column = lax.broadcasted_iota(jnp.int32, (T, T), 1) + at * T
+            row, column = counted(0) + T, counted(1) + at * T
             s = jnp.where(row > column if wrong == "causal mask off by one" else row >= column, s, -jnp.inf)
             new = jnp.maximum(most, s.max(1))
             again = jnp.exp(most - new)
@@ -513,11 +536,20 @@ def product_of(order: tuple[int, ...]) -> Callable[..., Any]:
     return found
 
 
+def signed_product(a: Any, b: Any) -> Any:
+    """Of 8 bits with a sign, whatever the type says."""
+    return a.astype(jnp.int8).astype(jnp.int32) @ b.astype(jnp.int8).astype(jnp.int32).T
+
+
 CASES = {
     "matmul": Case(matmul, masked, (of((128, 128)), of((128, 128)), of((128,), F)), OF_MATMUL),
     "narrowed": Case(
         narrowed, lambda a, b: (product(a, b) * 3).astype(F8).astype(H), (of((128, T)), of((T, T))),
         {"cast before the scale": lambda a, b: (product(a, b).astype(F8).astype(F) * 3).astype(H)},
+    ),
+    "unsigned": Case(
+        unsigned, signed_product, (of((T, 128), jnp.uint8),) * 2,
+        {"an operand twice": lambda a, b: signed_product(b, b)},
     ),
     "piped": Case(
         piped, product_of((0, 1, 2)), (of((128, 192)), of((192, 128))),

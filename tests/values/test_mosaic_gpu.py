@@ -24,9 +24,9 @@ from layoutproof.values.floats import Floats, array_of
 from layoutproof.values.pair import Pair
 from layoutproof.values.walk import Prepared
 from tests.pallas import mosaic_gpu_pairs, mosaic_gpu_thread_pairs
-from tests.pallas.mosaic_gpu_pairs import LONG, PAIRS, ROWS
+from tests.pallas.mosaic_gpu_pairs import LONG, PAIRS, ROWS, WANTED
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
-from tests.values.mosaic_gpu_cases import CASES, TENSOR_CASES, TILED, F, H, T, kernel, of, product
+from tests.values.mosaic_gpu_cases import CASES, TENSOR_CASES, TILED, F, H, T, kernel, of
 
 pytestmark = pytest.mark.slow
 
@@ -54,13 +54,13 @@ def test_the_wrong_one_computes_what_its_error_says(name: str, wrong: str) -> No
     assert lp.same(function, case.wrong[wrong], *case.args).verdict is Verdict.SAMPLED
 
 
-WANTED = {
-    "add_one": lambda x: x + 1,
-    "piped_out": lambda x: x + 1,
-    "matmul": lambda a, b: product(a, b).astype(H),
-    "multiplied": lambda a, b: product(a, b).astype(H),
-}
-"""What the kernels of the pairs compute; the others double."""
+def test_unsigned_operands_are_multiplied_with_a_sign() -> None:
+    """So JAX's kernel does not compute what its types say."""
+    case = CASES["unsigned"]
+    by_type = lambda a, b: a.astype(jnp.int32) @ b.astype(jnp.int32).T  # noqa: E731
+    assert lp.same(case.make(""), by_type, *case.args).verdict is Verdict.REFUTED
+
+
 RIGHT = {
     "add_one": ROWS, "doubled": LONG, "piped_out": ROWS, "handed": LONG, "shared_by_two": LONG,
     "stored_for_another": LONG, "spread": LONG,
@@ -71,10 +71,6 @@ OF_PRODUCTS = (
     "threads: released before the MMA ends", "threads: one of two that multiply releases",
 )  # fmt: skip
 """Pairs with products, which take longer: the others have errors of the same kinds."""
-
-
-def wanted(name: str) -> Callable[..., Any]:
-    return WANTED.get(name, lambda x: 2 * x)
 
 
 def made(name: str) -> Callable[..., Any]:
@@ -89,12 +85,12 @@ def made(name: str) -> Callable[..., Any]:
 def test_the_errors_of_order_and_place_are_never_green(name: str) -> None:
     """The walk takes one order, in which some of them compute what is wanted: what it rests on says so."""
     pair = (PAIRS | THREAD_PAIRS)[name]
-    assert lp.same(pair.make(**pair.wrong), wanted(pair.make.__name__), *pair.args).verdict is Verdict.REFUTED
+    assert lp.same(pair.make(**pair.wrong), WANTED[pair.args], *pair.args).verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_right_ones_of_the_pairs_compute_what_is_wanted(name: str) -> None:
-    assert lp.same(made(name)(), wanted(name), *RIGHT[name]).verdict is Verdict.SAMPLED
+    assert lp.same(made(name)(), WANTED[RIGHT[name]], *RIGHT[name]).verdict is Verdict.SAMPLED
 
 
 # JAX beside it

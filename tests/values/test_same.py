@@ -226,6 +226,17 @@ def test_narrow_integers_wrap_at_the_ends_of_their_range() -> None:
     assert place.verdict.value == "sampled"
 
 
+@pytest.mark.parametrize(("narrow", "other"), [("uint8", "int8"), ("int8", "uint8"), ("uint16", "int16")])
+def test_an_integer_with_another_sign_keeps_its_bits(narrow: str, other: str) -> None:
+    """XLA's `convert` between integers takes the low bits."""
+    info = np.iinfo(other)
+    wide = lambda x: x.astype(jnp.int32)  # noqa: E731
+    by_hand = lambda x: (wide(x) - int(info.min)) % (1 << info.bits) + int(info.min)  # noqa: E731
+    args = (f"{'u' if narrow[0] == 'u' else 's'}{info.bits}[8,128]",)
+    assert lp.same(lambda x: wide(x.astype(other)), by_hand, *args).verdict is Verdict.SAMPLED
+    assert lp.same(lambda x: wide(x.astype(other)), wide, *args).verdict is Verdict.REFUTED
+
+
 def test_a_store_to_rows_of_what_was_stored_transposed() -> None:
     """The order in which a machine holds an array is none of its values: no store is lost."""
 

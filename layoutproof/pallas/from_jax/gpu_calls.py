@@ -19,6 +19,9 @@ from layoutproof.pallas.from_jax.bodies import with_body
 from layoutproof.pallas.from_jax.calls import scratch_of
 from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr, Params
 
+REDUCES, REDUCTION_BYTES = ("reduce_sum", "reduce_max", "reduce_min"), 2048
+"""Primitives for which JAX adds shared memory, and so many bytes where `CompilerParams` does not say another number."""
+
 
 def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     """A Kernel from the parameters of mpmd_map. UnsupportedOp where more runs than one body on one grid of a GPU."""
@@ -31,6 +34,7 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
     if params.get("input_output_aliases"):
         raise UnsupportedOp(problems.GPU_ALIASES())
     inner, _ = opened(jaxprs[0])
+    options = params.get("compiler_params")
     inputs = len(inner.invars) - len(params["out_avals"])
     shape = {str(name): int(extent) for name, extent in dict(mesh.shape).items()}
     threads = str(getattr(mesh, "thread_name", None) or "")
@@ -53,12 +57,16 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         tuple(operands),
         platform="mosaic_gpu",
         source=_written_at(inner) or place,
-        scoped=(*allocated_in(inner, "shared"), *allocated_in(inner, "tmem")),
+        scoped=tuple(
+            one
+            for memory in ("shared", "tmem", "semaphore")
+            for one in allocated_in(inner, memory, getattr(options, "reduction_scratch_bytes", REDUCTION_BYTES))
+        ),
         together=together,
         threads=threads if threads in together else "",
-        lanes=_lanes(params.get("compiler_params")),
+        lanes=_lanes(options),
         tensor=_of_blackwell(inner),
-        ordered=not getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False),
+        ordered=not getattr(options, "unsafe_no_auto_barriers", False),
     )
     if not (kernel.ordered or kernel.by_events):
         raise UnsupportedOp(problems.GPU_NO_BARRIERS())
@@ -91,21 +99,29 @@ def _of_blackwell(jaxpr: JaxJaxpr) -> bool:
     return False
 
 
-def allocated_in(jaxpr: JaxJaxpr, memory: str) -> tuple[Scratch, ...]:
-    """The most of a memory, "shared" or "tmem", that a body allocates at one time, barriers left out.
+def allocated_in(jaxpr: JaxJaxpr, memory: str, reducing: int) -> tuple[Scratch, ...]:
+    """The most of a memory, "shared", "tmem" or "semaphore" (barriers), that a body allocates at one time.
 
-    Scopes in one another lie side by side, and those after one another in one place (`_run_scoped_lowering_rule`).
+    JAX sums up the most of each. Scopes in one another lie side by side, and those after one another in one place
+    (`_run_scoped_lowering_rule`). reducing: bytes of shared memory that JAX adds where a body reduces.
     """
     best: tuple[Scratch, ...] = ()
-    size = shared_bytes if memory == "shared" else tensor_columns
+    size = tensor_columns if memory == "tmem" else shared_bytes
     for equation in jaxpr.eqns:
         inner = [opened(closed)[0] for _, closed in inner_jaxprs(equation.params)]
-        found = max((allocated_in(one, memory) for one in inner), key=size, default=())
+        found = max((allocated_in(one, memory, reducing) for one in inner), key=size, default=())
         if equation.primitive.name == "run_scoped":
             given = [(scratch_of(v.aval), v.aval) for v in inner[0].invars]
-            found = (*(_as_allocated(s, aval) for s, aval in given if s.memory == memory), *found)
+            found = (*(_as_allocated(s, aval) for s, aval in given if _lies_in(s, memory)), *found)
+        elif equation.primitive.name in REDUCES and memory == "shared":
+            found = (Scratch((reducing,), "s8", "shared"),)
         best = max(best, found, key=size)
     return best
+
+
+def _lies_in(one: Scratch, memory: str) -> bool:
+    """Whether it lies there; semaphores other than barriers lie in GMEM."""
+    return one.memory == memory and (memory != "semaphore" or "barrier" in one.dtype)
 
 
 def _as_allocated(one: Scratch, aval: JaxAval) -> Scratch:

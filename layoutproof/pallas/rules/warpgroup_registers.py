@@ -3,15 +3,17 @@
 Why it matters: JAX lowers up to 16 warpgroups for a block, and a GPU starts no more than 8. Of registers that are not
 there a warpgroup waits for ever, where the GPU obeys the request.
 Refuted by: more than 1024 threads of a block, or 16 blocks of a cluster; `set_max_registers` of less than 24, more than
-256, or no multiple of 8; a warpgroup that waits for ever for its registers, as all together have 65,536, and each an
-equal share of them at first. A warning: accumulators of one moment that take more than the 255 registers of a thread,
-so that they spill.
+256, or no multiple of 8; a warpgroup that waits for ever for its registers, as there are those that all begin with: an
+equal share of 65,536 each, rounded down to a multiple of 8 for each thread; a warpgroup that gives back to more than it
+has, or that asks for less than it has got by another request, which the assembler or the GPU refuses. A warning:
+accumulators of one moment that take more than the 255 registers of a thread, so that they spill.
 Asked of every line, whether or not a program comes to it. Requests are taken in every order in which they may come.
 Example: `plgpu.set_max_registers(232, action="increase")` in two warpgroups of three, where the third one gives back
 none: 2 x 232 + 170 of 512 for each of 128 threads.
 Figures: registers of the accumulators, of a thread.
 Source: CUDA C++ Programming Guide, compute capabilities 9.0 and 10.x; PTX ISA, `setmaxnreg`; `_compute_registers` in
-jax/_src/pallas/mosaic_gpu/pipeline.py:1066 and `Mesh` in core.py:1640 (jax 0.10.2).
+jax/_src/pallas/mosaic_gpu/pipeline.py:1066 and `Mesh` in core.py:1640 (jax 0.10.2). Each way to be refuted was seen on
+an H200 (`benchmarks/on_gpu.py`).
 Fix: `plgpu.set_max_registers(40, action="decrease")` in the warpgroup that only copies; fewer warpgroups; for
 accumulators smaller tiles, or more warpgroups that share them.
 Incident: none is known to us.
@@ -68,12 +70,12 @@ NO_NUMBER = Template("pallas.warpgroup_registers_no_number", "how many registers
 WAITS = Template(
     "pallas.warpgroup_registers_waits",
     "warpgroup {warpgroup} asks for {registers} registers of a thread, and the others have {held} of {all} for each of "
-    "{threads} threads: it waits for ever, or the GPU does not obey ({source})",
+    "{threads} threads, of which it has {has}: it waits for ever ({source})",
 )
-ROUNDED = Template(
-    "pallas.warpgroup_registers_rounded",
-    "a block of {warpgroups} warpgroups begins with {share} registers of each thread, {rounded} together of {all}: "
-    "whether the others are there too is not known",
+REFUSED = Template(
+    "pallas.warpgroup_registers_refused",
+    "warpgroup {warpgroup} {action} to {registers} registers of a thread, and it has {has}: the assembler refuses "
+    "that, or the GPU stops at an illegal instruction ({source})",
 )
 PERHAPS = Template(
     "pallas.warpgroup_registers_perhaps", "which warpgroups set their registers depends on more than their ids"
@@ -85,6 +87,7 @@ SPILLS = Template(
 
 ALL = REGISTERS // WARPGROUP
 """Registers of a multiprocessor, for each thread of one warpgroup."""
+HINT = 'look at the warpgroup that needs least: set_max_registers(40, action="decrease")'
 ALWAYS: tuple[tuple[Term, ...], tuple[Loop, ...]] = ((), ())
 UNKNOWN = "?"
 MOST_CHOSEN, MOST_PLACES = 6, 20_000
@@ -139,11 +142,7 @@ def _amount(one: GpuInstruction) -> Settled:
 
 
 def _together(kernel: Kernel, body: Body, asked: Sequence[GpuInstruction]) -> Settled:
-    """Whether each warpgroup gets what it asks for, whichever of the requests happen.
-
-    None has more at first than an equal share of all. Were it less, as much less would be there for all: who waits for
-    ever of the whole does so then, too.
-    """
+    """Whether each warpgroup gets what it asks for, whichever of the requests happen."""
     each = [_Request.of(kernel, body, one) for one in asked]
     chosen = list(dict.fromkeys(one.when for one in each if one.common and one.when != ALWAYS))
     warpgroups = _extent(kernel, kernel.threads)
@@ -151,19 +150,22 @@ def _together(kernel: Kernel, body: Body, asked: Sequence[GpuInstruction]) -> Se
         return undecided(PERHAPS())
     ways = [some for many in range(len(chosen) + 1) for some in combinations(chosen, many)]
     share = min(ALL // warpgroups // REGISTERS_STEP * REGISTERS_STEP, MOST_REGISTERS)
-    if all(_Pool(_steps(warpgroups, each, some, 2), share, share * warpgroups).always() for some in ways):
+    if all(_Pool(_steps(warpgroups, each, some, 2), share).always() for some in ways):
         return by_rule("")
-    begin = min(ALL // warpgroups, MOST_REGISTERS)
     for some in ways[: len(chosen) + 1]:
         # of a loop it is not known how often it runs
-        stuck = [_Pool(_steps(warpgroups, each, some, turns), begin, ALL).never() for turns in (1, 2)]
+        stuck = [_Pool(_steps(warpgroups, each, some, turns), share).never() for turns in (1, 2)]
         if stuck[0] is not None and stuck[1] is not None:
-            said = WAITS(*stuck[0], ALL, WARPGROUP, REGISTERS_FROM)
-            hint = 'look at the warpgroup that needs least: set_max_registers(40, action="decrease")'
-            return by_rule(said, hint)
-    if all(_Pool(_steps(warpgroups, each, some, 2), begin, ALL).always() for some in ways):
-        return undecided(ROUNDED(warpgroups, share, share * warpgroups, ALL))
+            return by_rule(_said(stuck[0], share * warpgroups), HINT)
     return undecided(PERHAPS())
+
+
+def _said(stuck: _Stuck, all_: int) -> str:
+    """Why a warpgroup does not go on. all_: registers of a thread of each warpgroup together."""
+    if stuck.refused:
+        action = "asks for more, up" if stuck.more else "gives back down"
+        return REFUSED(stuck.warpgroup, action, stuck.registers, stuck.has, SETMAXNREG_FROM)
+    return WAITS(stuck.warpgroup, stuck.registers, stuck.held, all_, WARPGROUP, stuck.has, REGISTERS_FROM)
 
 
 Step = tuple[int, bool, bool]
@@ -183,26 +185,54 @@ def _steps(warpgroups: int, each: Sequence[_Request], happen: Sequence[object], 
     return found
 
 
+@dataclass(frozen=True)
+class _Stuck:
+    """A request with which it does not go on.
+
+    registers: it asks for them, more or fewer.  has: what the warpgroup has.  held: what the others have.
+    refused: whether no GPU does it, else it waits.
+    """
+
+    warpgroup: int
+    registers: int
+    more: bool
+    has: int
+    held: int
+    refused: bool
+
+
 class _Pool:
     """The registers of a block, in all orders in which its warpgroups ask for them and give them back.
 
     A place is, of each warpgroup, how many requests it has made, what it has, and whether the next one has come.
-    steps: of each warpgroup.  share: what each has at first.  all_: what there is.
+    steps: of each warpgroup.  share: of each, and so of all together; a thread begins with no more than 255 of it.
     """
 
-    def __init__(self, steps: Sequence[tuple[Step, ...]], share: int, all_: int) -> None:
-        self.steps, self.all = steps, all_
-        begin = tuple((0, share, False) for _ in steps)
+    def __init__(self, steps: Sequence[tuple[Step, ...]], share: int) -> None:
+        self.steps, self.all = steps, share * len(steps)
+        begin = tuple((0, min(share, OF_THREAD), False) for _ in steps)
         self.seen = {begin}
         self.ends: list[tuple[_At, ...]] = []
         todo = [begin]
         while todo and len(self.seen) <= MOST_PLACES:
             place = todo.pop()
-            following = [after for k in range(len(place)) for after in self._after(place, k)]
+            stops = any(self._refused(k, at) for k, at in enumerate(place))
+            following = [] if stops else [after for k in range(len(place)) for after in self._after(place, k)]
             self.ends += [] if following else [place]
             todo += [after for after in following if after not in self.seen]
             self.seen.update(following)
         self.whole = not todo
+
+    def _refused(self, k: int, at: _At) -> bool:
+        """Whether the next request of a warpgroup surely comes, and is one that no GPU does.
+
+        With what a warpgroup begins the assembler decides: an H200 runs a first request for less than that.
+        """
+        made, has, come = at
+        if made == len(self.steps[k]):
+            return False
+        registers, more, sure = self.steps[k][made]
+        return (sure or come) and (registers < has and made > 0 if more else registers > has)
 
     def _after(self, place: tuple[_At, ...], k: int) -> Iterator[tuple[_At, ...]]:
         """The places after the next step of one warpgroup; none where it waits, or has ended."""
@@ -214,24 +244,26 @@ class _Pool:
             yield (*place[:k], (made + 1, has, False), *place[k + 1 :])
             yield (*place[:k], (made, has, True), *place[k + 1 :])
             return
-        after = max(has, registers) if more else min(has, registers)
+        after = max(has, registers) if more else registers
         if after <= has or sum(one[1] for one in place) - has + after <= self.all:
             yield (*place[:k], (made + 1, after, False), *place[k + 1 :])
 
-    def _waits(self, place: tuple[_At, ...]) -> tuple[int, int, int] | None:
-        """Of a place where nothing goes on who waits, for how many, and how many the others have; None at the end."""
-        for k, (made, has, _) in enumerate(place):
-            if made < len(self.steps[k]):
-                return k, self.steps[k][made][0], sum(one[1] for one in place) - has
+    def _stuck(self, place: tuple[_At, ...]) -> _Stuck | None:
+        """Of a place where nothing goes on a request that is refused, or else waits; None at the end."""
+        left = [(k, at) for k, at in enumerate(place) if at[0] < len(self.steps[k])]
+        refused = [(k, at) for k, at in left if self._refused(k, at)]
+        for k, (made, has, _) in refused or left:
+            registers, more, _ = self.steps[k][made]
+            return _Stuck(k, registers, more, has, sum(one[1] for one in place) - has, bool(refused))
         return None
 
     def always(self) -> bool:
         """Whether all come to their end in every order."""
-        return self.whole and not any(map(self._waits, self.ends))
+        return self.whole and not any(map(self._stuck, self.ends))
 
-    def never(self) -> tuple[int, int, int] | None:
-        """Who waits for ever, in every order; None where there is another one."""
-        stuck = [self._waits(place) for place in sorted(self.ends)]
+    def never(self) -> _Stuck | None:
+        """What does not go on, in every order; None where there is another one."""
+        stuck = [self._stuck(place) for place in sorted(self.ends)]
         return None if not self.whole or None in stuck else stuck[-1]
 
 
