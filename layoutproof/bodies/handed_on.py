@@ -7,19 +7,25 @@ before it, and memory without further uses is given to others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from layoutproof.bodies import problems as texts
-from layoutproof.bodies.effects import Spot, is_remote
+from layoutproof.bodies.effects import Spot, is_remote, views_of
 from layoutproof.bodies.in_flight import FlightProblem, FlightWalk, running
+from layoutproof.bodies.recurring import ANY
 from layoutproof.bodies.regions import ViewedRegion, array_of
+from layoutproof.bodies.symbolic import Name, renamed, shown
 from layoutproof.bodies.ways import FORGOTTEN, Flight, Slot, Way
 from layoutproof.core import problems as core_problems
 from layoutproof.core.errors import Undecided
 from layoutproof.core.message import restated
 from layoutproof.kernel.calls_around import CallingFunction, FunctionStep
 from layoutproof.kernel.kernel import Kernel, Operand
+from layoutproof.kernel.scalar_memory import is_table
+
+OF_A_KERNEL = ("read", "name", "handed", ANY)
+"""The first words of named numbers that mean something in one kernel alone, but for entries of tables."""
 
 
 def handed_on(kernel: Kernel) -> FlightProblem | None:
@@ -210,10 +216,11 @@ class _FunctionWalk:
     def _walked(self, k: int, step: FunctionStep, kernel: Kernel) -> None:
         names: dict[str, str] = {}
         semaphores = set()
+        touched = {array_of(kernel, view.reference.name) for view in views_of(kernel.body)}
         for operand, value in self._operands(step, kernel):
-            if operand is None:
+            name = "" if operand is None else array_of(kernel, operand.name)
+            if operand is None or (name not in touched and operand.role == "in"):
                 continue
-            name = array_of(kernel, operand.name)
             if names.setdefault(name, self.buffers[value]) != self.buffers[value] and operand.role == "out":
                 # a copy made before shares no buffer with its source
                 names[name] = self.buffers[value]
@@ -223,8 +230,10 @@ class _FunctionWalk:
         moving = {region.name for f in self._flights() for region in (f.source, f.target)}
         if len(local) < len(names) and moving & {b for b in names.values() if list(names.values()).count(b) > 1}:
             self.say(k, texts.ARRAY_GIVEN_TWICE())
-        walk = FlightWalk(kernel, kernel.body)
-        begin = [_renamed(way, local) for way in self.ways]
+        walk = FlightWalk(kernel, kernel.body, of_others=k != self.around.mine)
+        tables = self._tables(step, kernel)
+        mine = {_word_of(value): table for table, value in tables.items()}
+        begin = [_renamed(way, local, lambda name: _given(name, mine)) for way in self.ways]
         elsewhere = {name for way in begin for (name, _), _ in way.slots}
         few = walk.one_by_one(begin, semaphores | elsewhere)
         found = next((p for p in walk.problems if p.sure), None) or next(iter(walk.problems), None)
@@ -232,11 +241,17 @@ class _FunctionWalk:
             self._found(k, step, found, names)
         if not few:
             self.say(k, texts.MOST_PROGRAMS_WALKED())
-        self.ways = [_renamed(_bare(way), names) for way in walk.ways]
+        self.ways = [_renamed(_bare(way), names, lambda name: _told(name, tables, k)) for way in walk.ways]
         for flight in self._flights():
             own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
             if own:
                 self.say(k, texts.IN_FLIGHT_AT_END(own[0]), flight.line)
+
+    def _tables(self, step: FunctionStep, kernel: Kernel) -> dict[str, int]:
+        """The value that each table of a kernel holds."""
+        pairs = zip([table.name for table in kernel.tables], step.given, strict=False)
+        others = {o.name: value for o, value in self._operands(step, kernel) if o is not None and is_table(kernel, o)}
+        return {**dict(pairs), **others}
 
     def _found(self, k: int, step: FunctionStep, problem: FlightProblem, names: Mapping[str, str]) -> None:
         """Something goes wrong in a body: of one without semaphores of others, with a copy that it knows nothing of."""
@@ -307,16 +322,45 @@ def _bare(way: Way) -> Way:
     return Way(way.slots, ((FORGOTTEN, True),) if way.assumed else ())
 
 
-def _renamed(way: Way, names: Mapping[str, str]) -> Way:
+def _renamed(way: Way, names: Mapping[str, str], number: Callable[[Name], Name]) -> Way:
+    """A way with other names of arrays, and of the numbers that say where copies in flight are, and how large."""
+
     def region(one: ViewedRegion) -> ViewedRegion:
         return replace(one, name=names.get(one.name, one.name))
 
     def slot(one: Slot) -> Slot:
-        flights = (replace(f, effect=-1, source=region(f.source), target=region(f.target)) for f in one.flights)
-        return replace(one, flights=tuple(flights))
+        named_here = (f.renamed(number) for f in one.flights)
+        flights = (replace(f, effect=-1, source=region(f.source), target=region(f.target)) for f in named_here)
+        return replace(one, flights=tuple(flights), waited=renamed(one.waited, number))
 
-    slots = ((names.get(name, name), at, slot(one)) for (name, at), one in way.slots)
+    slots = ((names.get(name, name), renamed(at, number), slot(one)) for (name, at), one in way.slots)
     return replace(way, slots=tuple(((name, at), one) for name, at, one in slots))
+
+
+def _word_of(value: int) -> str:
+    return f"value {value}"
+
+
+def _told(name: Name, tables: Mapping[str, int], k: int) -> Name:
+    """A named number of a kernel as the function knows it: an entry of a value, or one that is of step k alone."""
+    match name:
+        case ("read", table, *at) if table in tables:
+            return ("read", _word_of(tables[table]), *at)
+        case ("read", table, *_) if str(table).startswith("value "):
+            return name
+        case ("name", _, ("of", *_)):
+            return name
+        case (op, *_) if op in OF_A_KERNEL:
+            return ("name", shown(name), ("of", k, name))
+    return name
+
+
+def _given(name: Name, tables: Mapping[str, str]) -> Name:
+    """The same as a kernel knows it that has the value as a table. tables: by the words of values."""
+    match name:
+        case ("read", value, *at) if value in tables:
+            return ("read", tables[value], *at)
+    return name
 
 
 def _at(step: FunctionStep) -> str:

@@ -13,7 +13,7 @@ A program with symbolic ids stands for all programs if no copy crosses its bound
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from layoutproof.bodies import problems as texts
 from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
-from layoutproof.bodies.claims import asked
+from layoutproof.bodies.claims import LONGEST_LOOP, asked
 from layoutproof.bodies.effects import (
     COPIES_OUT,
     MMAS,
@@ -71,11 +71,13 @@ from layoutproof.bodies.symbolic import (
     plus,
     shown,
 )
+from layoutproof.bodies.terms import inlined, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Lost
-from layoutproof.bodies.ways import FORGOTTEN, Flight, Key, Slot, Way
+from layoutproof.bodies.ways import FORGOTTEN, TURN, Flight, Key, Slot, Way
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Undecided
+from layoutproof.core.folding import fold
 from layoutproof.core.message import restated
 from layoutproof.core.operations import INT32
 from layoutproof.core.term import ZERO, Term, reads
@@ -99,6 +101,9 @@ MOST_WRITTEN = 128
 """Parts of scratch of which it is remembered that they were written."""
 TERMS = 4
 """Terms that are evaluated in one step of a budget."""
+
+BEFORE = "before"
+"""How many turns before this one another turn of a loop was, or which one it was."""
 
 Moment = tuple[tuple[int, ...], tuple[int, ...]]
 """The program, and the turns of the loops around; () where they are not numbers."""
@@ -135,6 +140,7 @@ class FlightWalk:
     unwritten: the numbers of the effects that may read scratch which nothing has written before.  whole: whether all
     programs were walked to their end.  ways: the paths through all of them; others have to wait for copies in flight.
     fill: the entries of tables, None = unknown.  read: those that were read.  most: terms that are evaluated.
+    of_others: whether it is about copies of other kernels alone; of those that this one starts another walk asks.
     """
 
     kernel: Kernel
@@ -148,6 +154,7 @@ class FlightWalk:
     fill: Filling | None = None
     read: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
     most: int = MOST_STEPS
+    of_others: bool = False
 
     def __post_init__(self) -> None:
         self._parts = nested(self.body.effects)
@@ -168,7 +175,6 @@ class FlightWalk:
         self._here: tuple[Any, ...] = ()
         self._evaluators: dict[Any, Symbolic] = {}
         self._pairs: dict[tuple[int, int], bool] = {}
-        self._given: frozenset[Flight] = frozenset()
 
     # programs
 
@@ -202,7 +208,6 @@ class FlightWalk:
         parallel = self.kernel.parallel()
         ways = list(begin)
         flights = [flight for way in begin for _, slot in way.slots for flight in slot.flights]
-        self._given = frozenset(flights)
         self._copied |= {region.name for flight in flights for region in (flight.source, flight.target)}
         before: tuple[int, ...] | None = None
         self._kept = kept_by(self.body)
@@ -260,7 +265,11 @@ class FlightWalk:
             what = texts.COUNTS_SIGNALS(whole, slot.signals, when)
             hint = texts.LOOK_AT_TAKING(whole)
         kind = "left" if slot.flights else ""
-        return FlightProblem(what, hint, True, name, self._spot(name, slot), program, kind=kind, semaphore=name)
+        if any(flight.each for flight in slot.flights):
+            # a loop may have no turn
+            what = texts.PERHAPS_IN_FLIGHT(what, "")
+        sure = not any(flight.each for flight in slot.flights)
+        return FlightProblem(what, hint, sure, name, self._spot(name, slot), program, kind=kind, semaphore=name)
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:
         program = tuple(names.values())
@@ -325,9 +334,10 @@ class FlightWalk:
             begun, read = self.problems[problems:], self.unwritten
             del self.problems[problems:]
             self.unwritten = unwritten
-            recurring = self._recurring(nest, here, ways)
-            if recurring is not None:
-                return recurring
+            for rule in (self._of_all_turns, self._recurring):
+                after = rule(nest, here, ways)
+                if after is not None:
+                    return after
             self.problems[problems:], self.unwritten = begun, read
         if stopped is not None:
             raise stopped
@@ -337,7 +347,7 @@ class FlightWalk:
         """The ways after a loop of which any turn leaves everything as it was, and so stands for all."""
         loop = nest.loop
         counter = named("name", loop.name)
-        self._within[("name", loop.name)] = (0, (1 << 31) - 1 if count is None else count - 1)
+        self._within[("name", loop.name)] = (0, (self._most_turns(loop, here) if count is None else count) - 1)
         stored_to = self._kept & stored_names(nest.effects)
         found = []
         for way in ways:
@@ -350,6 +360,94 @@ class FlightWalk:
                 self._open(name, spot, texts.LOOP_NOT_MODELLED(what))
                 raise _Stop
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
+        return found
+
+    def _of_all_turns(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The ways after a loop each of whose turns starts copies, or waits for those of one turn of another loop."""
+        problems, unwritten = len(self.problems), set(self.unwritten)
+        found: list[Way | None] = [None]
+        if self.fill is None:
+            with self._ending_at_one(), suppress(_Stop):
+                found = [self._of_each_turn(nest, here, way) for way in ways]
+        known = [way for way in found if way is not None]
+        if len(known) == len(found) and len(self.problems) == problems:
+            return known
+        del self.problems[problems:]
+        self.unwritten = unwritten
+        return None
+
+    def _of_each_turn(self, nest: Nest, here: Here, way: Way) -> Way | None:
+        """One way after such a loop.
+
+        Copies of one semaphore may end in any order: before all bytes are waited for, each of them may run.
+        """
+        loop, counter = nest.loop, ("name", nest.loop.name)
+        count = self._turns_of(loop, here)
+        if count is None or any(one.loop is loop for one in self.body.handed):
+            return None
+        most = self._most_turns(loop, here)
+        self._within |= {counter: (0, most - 1), ("name", BEFORE): (0, most - 1), TURN: (0, INT32)}
+        self._evaluators.clear()
+        stored_to = self._kept & stored_names(nest.effects)
+        way = replace(way, cells=without(way.cells, stored_to)) if stored_to else way
+        waits = {effect.semaphore.reference.name for effect in nest.effects if isinstance(effect, Wait)}
+        ended = [key for key, slot in way.slots if key[0] in waits and _all_of(slot, count)]
+        begin = way
+        for key in ended:
+            slot = way.slot(key)
+            here_alone = tuple(replace(f.renamed(_turn_as(named(*counter))), each=()) for f in slot.flights)
+            others = f"{key[0]} of other turns", key[1]
+            begin = begin.with_slot(key, replace(slot, flights=here_alone)).with_slot(others, slot)
+        started = self._started_in(nest, here, begin, ended)
+        if started is None:
+            return None
+        if started:
+            # those of earlier turns may run, too
+            earlier = plus(plus(named(*counter), 1, -1), named("name", BEFORE), -1)
+            before = begin
+            for key, flights in started.items():
+                of_others = [replace(f.renamed(_turn_as(earlier)), each=(named(*counter),)) for f in flights]
+                before = before.with_slot(
+                    key, replace(before.slot(key), flights=(*before.slot(key).flights, *of_others))
+                )
+            if self._started_in(nest, here, before, ended) != started:
+                return None
+        for key in ended:
+            way = way.with_slot(key, Slot())
+        for key, flights in started.items():
+            slot = way.slot(key)
+            all_ = tuple(replace(flight, each=(count,)) for flight in flights)
+            way = way.with_slot(key, replace(slot, flights=(*slot.flights, *all_)))
+        return way
+
+    def _started_in(
+        self, nest: Nest, here: Here, begin: Way, ended: Collection[Key]
+    ) -> dict[Key, tuple[Flight, ...]] | None:
+        """What any turn of a loop starts, as copies of TURN; None where it leaves anything else than it began with.
+
+        ended: semaphores all of whose copies it waits for.
+        """
+        loop, counter = nest.loop, ("name", nest.loop.name)
+        inner = here.turn(loop, named(*counter), {})
+        going, _ = self._parted(nest, inner, here, [begin])
+        if len(going) != 1:
+            return None
+        after = forward(nest.parts, self, inner, going)
+        if len(after) != 1 or after[0].assumed != going[0].assumed:
+            return None
+        found: dict[Key, tuple[Flight, ...]] = {}
+        slots = dict(begin.slots)
+        for key in {**dict(after[0].slots), **slots}:
+            slot, now = slots.get(key, Slot()), after[0].slot(key)
+            if key in ended and now != Slot():
+                return None
+            if key in ended or now == slot:
+                continue
+            more = now.flights[len(slot.flights) :]
+            alike = replace(now, flights=slot.flights) == slot and now.flights[: len(slot.flights)] == slot.flights
+            if not alike or speaks_of(key[1], counter) or any(f.each or f.renamed(_turn_as(0)) != f for f in more):
+                return None
+            found[key] = tuple(flight.renamed(lambda name: TURN if name == counter else name) for flight in more)
         return found
 
     def _recurring(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
@@ -412,21 +510,27 @@ class FlightWalk:
         """The values at a place of terms for the numbers that a loop hands on, by the names of these."""
         return {one.name: self.handed(one, v, here) for one, v in zip(handed, self.values(terms, here), strict=True)}
 
-    def _most_turns(self, loop: Loop, here: Here) -> int:
-        """How often a loop runs at the most: its counter is a number of 32 bits."""
+    def _turns_of(self, loop: Loop, here: Here) -> Number | None:
+        """How often a loop runs, where that is a number that is known before it; none below 0 is meant."""
         counter = named("name", loop.name)
         on = self._evaluates(here if loop.count is not None else here.turn(loop, counter, {}), Way(), None)
         if loop.count is not None:
-            ends = on.interval(on(loop.count))
-        else:
-            # counter < n is written 0 < n - counter, or not -1 < counter - n
-            more = on(self.body.goes_on[loop.name])
-            ends = None
-            match more:
-                case OpenCondition("is", (("<", int(least), LinearSum() as left),)):
-                    ends = on.interval(plus(plus(left, counter), least, -1))
-                case OpenCondition("not", (OpenCondition("is", (("<", int(most), LinearSum() as past),)),)):
-                    ends = on.interval(plus(plus(counter, past, -1), most + 1))
+            found: Number = on(loop.count)
+            return found
+        # counter < n is written 0 < n - counter, or not -1 < counter - n
+        match on(self.body.goes_on[loop.name]) if loop.name in self.body.goes_on else None:
+            case OpenCondition("is", (("<", int(least), LinearSum() as left),)):
+                ends = plus(plus(left, counter), least, -1)
+            case OpenCondition("not", (OpenCondition("is", (("<", int(most), LinearSum() as past),)),)):
+                ends = plus(plus(counter, past, -1), most + 1)
+            case _:
+                return None
+        return None if speaks_of(ends, ("name", loop.name)) else ends
+
+    def _most_turns(self, loop: Loop, here: Here) -> int:
+        """How often a loop runs at the most: its counter is a number of 32 bits."""
+        count = self._turns_of(loop, here)
+        ends = None if count is None else self._evaluates(here, Way(), None).interval(count)
         return INT32 if ends is None else max(1, min(INT32, ends[1]))
 
     def _ahead(self, way: Way, here: Here, counter: Number, pairs: Iterable[tuple[int, LinearSum]]) -> Ahead:
@@ -752,6 +856,8 @@ class FlightWalk:
             mine: ViewedRegion | None = None
             for key, slot in way.slots:
                 for flight in slot.flights:
+                    if self.of_others and flight.effect >= 0:
+                        continue
                     for region, direction in flight.moves(name, touch.writes, adds):
                         mine = mine or self._region(on, touch.view)
                         self._met(on, touch, mine, way, at, sure, key, slot, flight, region, direction)
@@ -805,13 +911,14 @@ class FlightWalk:
         places out of a list, or to another device, touches more than its source and its target.
         """
         own = not at[0] or flight.program == at[0]
-        if not self.kernel.relations or not own or flight.lists or flight in self._given:
+        if not self.kernel.relations or not own or flight.lists or flight.effect < 0:
             return False
         pair = touch.spot.number, flight.effect
         if pair not in self._pairs:
             started = next(e for e in self.body.effects if e.spot.number == flight.effect)
             known = isinstance(started, StartedCopy) and not is_remote(started)
-            self._pairs[pair] = known and _never_meet(self.kernel, self.body, touches(touch.effect), touches(started))
+            sides = touches(touch.effect), touches(started)
+            self._pairs[pair] = known and _never_meet(self.kernel, self.body, *sides, bool(flight.each))
         return self._pairs[pair]
 
     # numbers
@@ -893,26 +1000,50 @@ class FlightWalk:
         self._add(problem)
 
 
-def _never_meet(kernel: Kernel, body: Body, ones: Iterable[Touch], others: Iterable[Touch]) -> bool:
-    """Whether two effects of one program, in no loop, never touch one element that one of them writes."""
+def _never_meet(
+    kernel: Kernel, body: Body, ones: Iterable[Touch], others: Iterable[Touch], earlier: bool = False
+) -> bool:
+    """Whether two effects of one program never touch one element that one of them writes.
+
+    Both are in no loop; or, where the other one is of an earlier turn, in one and the same.
+    """
     pairs = [(a, b) for a, b in product(ones, others) if a.writes or b.writes]
     try:
         for one, other in pairs:
             names = [array_of(kernel, touch.view.reference.name) for touch in (one, other)]
             if names[0] != names[1]:
                 continue
-            if one.view.reference is not other.view.reference or one.spot.loops or other.spot.loops:
+            loops = one.spot.loops
+            if one.view.reference is not other.view.reference or other.spot.loops != loops or len(loops) != earlier:
                 return False
             mine, there = any_element(one.view, "at"), any_element(other.view, "there")
-            met = [*one.spot.path, *other.spot.path, mine.condition, there.condition]
-            claim = asked(
-                kernel, body, [*met, same_place(mine.place, there.place)], elements=mine.names | there.names
-            ).claim
-            if not proves(claim, ("smt",)):
+            conditions, place = [*other.spot.path, there.condition], there.place
+            elements = mine.names | there.names
+            if earlier:
+                before = Term("name", BEFORE)
+                turn = renaming({loops[0].name: before})
+                conditions = [replaced(inlined(body.definitions, term), turn) for term in conditions]
+                place = tuple(replaced(inlined(body.definitions, term), turn) for term in place)
+                if any(_loads(body, read) for read in reads([*conditions, *place])):
+                    return False
+                conditions.append(fold("<", before, Term("name", loops[0].name)))
+                elements |= {BEFORE: LONGEST_LOOP}
+            asks = [*one.spot.path, mine.condition, *conditions, same_place(mine.place, place)]
+            if not proves(asked(kernel, body, asks, loops, elements).claim, ("smt",)):
                 return False
     except Undecided:
         return False
     return True
+
+
+def _all_of(slot: Slot, count: Number) -> bool:
+    """Whether a slot counts copies of each turn of a loop that runs so often, and nothing else."""
+    return bool(slot.flights) and all(f.each == (count,) for f in slot.flights) and slot.waited == 0
+
+
+def _turn_as(number: Number) -> Callable[[Name], Name | Number]:
+    """What gives the number of a turn for TURN."""
+    return lambda name: number if name == TURN else name
 
 
 def _forgetting(way: Way, place: Name | None = None) -> Way:
@@ -988,13 +1119,13 @@ def slot_text(name: str, at: Sequence[Number]) -> str:
 def _total(slot: Slot) -> Number:
     total: Number = 0
     for flight in slot.flights:
-        total = plus(total, flight.size)
+        total = plus(total, flight.bytes)
     return total
 
 
 def running(slot: Slot, flight: Flight) -> bool:
     """Whether a copy may not have ended: were it the last to end, the bytes of the others would have been enough."""
-    rest = plus(plus(_total(slot), flight.size, -1), slot.waited, -1)
+    rest = plus(plus(_total(slot), flight.bytes, -1), slot.waited, -1)
     return type(rest) is int and rest >= 0
 
 

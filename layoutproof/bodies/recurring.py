@@ -73,7 +73,7 @@ def handed_widened(before: Mapping[str, Number], after: Sequence[Number], place:
 def _shape(flight: Flight) -> Shape:
     regions = (flight.source, flight.target, *flight.lists)
     runs = [(region.name, region.exact, *(stride for _, _, stride in region.runs)) for region in regions]
-    return (flight.effect, flight.size, flight.program, flight.adds, *runs)
+    return (flight.effect, flight.size, flight.program, flight.adds, flight.each, *runs)
 
 
 def _either(one: Way, other: Way, place: Name) -> Way:

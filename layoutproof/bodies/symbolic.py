@@ -162,6 +162,27 @@ def named(*name: object) -> LinearSum:
     return LinearSum(0, ((name, 1),))
 
 
+def renamed(value: Any, change: Callable[[Name], Name | Number]) -> Any:
+    """A number, a condition or a part of one in which each named number has another name or is another number.
+
+    >>> g = lambda name: ("name", "g") if name == ("name", "k") else name
+    >>> str(renamed(named("//", named("name", "k"), 2), g))
+    '(g // 2)'
+    """
+    if isinstance(value, LinearSum):
+        total: Number = value.constant
+        for part, times in value.parts:
+            made = renamed(part, change)
+            total = plus(total, named(*made) if isinstance(made, tuple) else made, times)
+        return total
+    if isinstance(value, OpenCondition):
+        return OpenCondition(value.op, tuple(renamed(part, change) for part in value.args))
+    if not isinstance(value, tuple):
+        return value
+    inner = tuple(renamed(part, change) for part in value)
+    return change(inner) if inner and isinstance(inner[0], str) else inner
+
+
 class Symbolic:
     """Evaluates terms of one body at one place of one run.
 
@@ -396,8 +417,11 @@ def _extreme(on: Symbolic, op: str, values: Sequence[Number]) -> Number:
 
 
 def _truncated(on: Symbolic, op: str, values: list[Any]) -> Any:
-    ends = on.interval(values[0])
-    if ends is not None and ends[0] >= 0:
+    left, right = values
+    ends = on.interval(left)
+    exact = type(right) is int and right > 0 and isinstance(left, LinearSum)
+    exact = exact and all(k % right == 0 for k in (left.constant, *(k for _, k in left.parts)))
+    if exact or (ends is not None and ends[0] >= 0):
         return _divided(on, "//" if op == "truncdiv" else "%", values)
     return named(op, *values)
 

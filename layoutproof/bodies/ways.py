@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from layoutproof.bodies.cells import Box, Cells
 from layoutproof.bodies.regions import ViewedRegion
-from layoutproof.bodies.symbolic import HashedOnce, Name, Number
+from layoutproof.bodies.symbolic import HashedOnce, Name, Number, named, renamed
 
 FORGOTTEN: Name = ("forgotten",)
 """Stands for conditions that were taken to hold and are not remembered one by one."""
+TURN: Name = ("turn",)
+"""The turn of the loop that has started a copy in each of its turns."""
 Key = tuple[str, tuple[Number, ...]]
 
 
@@ -18,7 +20,8 @@ Key = tuple[str, tuple[Number, ...]]
 class Flight(HashedOnce):
     """A copy that was started: by which effect, its source and target, its bytes, in which program and line.
 
-    lists: memory out of which it takes places.  adds: whether it adds to its target.
+    lists: memory out of which it takes places.  adds: whether it adds to its target.  each: () for one copy; (count,)
+    for one of each turn below count of a loop, whose numbers speak of TURN.
     """
 
     effect: int
@@ -29,8 +32,23 @@ class Flight(HashedOnce):
     line: str
     lists: tuple[ViewedRegion, ...] = ()
     adds: bool = False
+    each: tuple[Number, ...] = ()
 
     __hash__ = HashedOnce.__hash__
+
+    @property
+    def bytes(self) -> Number:
+        """Its bytes, of all turns together."""
+        return named("sum", self.size, self.each[0]) if self.each else self.size
+
+    def renamed(self, change: Callable[[Name], Name | Number]) -> Flight:
+        """The same with other names of its numbers, or other numbers."""
+        source, target, *lists = (
+            replace(one, runs=tuple((renamed(a, change), renamed(n, change), stride) for a, n, stride in one.runs))
+            for one in (self.source, self.target, *self.lists)
+        )
+        size, each = renamed(self.size, change), renamed(self.each, change)
+        return replace(self, source=source, target=target, lists=tuple(lists), size=size, each=each)
 
     def moves(self, name: str, writes: bool, adds: bool) -> Iterator[tuple[ViewedRegion, str]]:
         """The regions of an array that it moves and that an access may not touch, each with what it does there.

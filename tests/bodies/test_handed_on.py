@@ -108,6 +108,36 @@ def halves(x: Any) -> Any:
     return done(x, done(x, o, arrived, 4), arrived, 4)
 
 
+def sized(loop: bool, same: bool) -> Callable[..., Any]:
+    """Tables say how many rows are copied, in a loop how often, and how many are waited for. same: both are one."""
+
+    def each(lens: Any, what: Callable[[Any], None]) -> None:
+        if loop:
+            lax.fori_loop(0, lens[1], lambda k, _: what(lens[0]), None)
+        else:
+            what(lens[0])
+
+    def starts(lens: Any, x: Any, same: Any, o: Any, arrived: Any) -> None:
+        # copies of a loop are of one row to one place: what is asked of the other kernel is their sum
+        each(lens, lambda n: pltpu.make_async_copy(x.at[pl.ds(0, n)], o.at[pl.ds(0, n)], arrived).start())
+
+    def waits(lens: Any, x: Any, given: Any, arrived: Any, o: Any) -> None:
+        each(lens, lambda n: pltpu.make_async_copy(x.at[pl.ds(0, n)], o.at[pl.ds(0, n)], arrived).wait())
+
+    def call(body: Any, ins: Any, outs: Any, shape: Any, aliases: dict[int, int]) -> Callable[..., Any]:
+        grid = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,), in_specs=ins, out_specs=outs)
+        return pl.pallas_call(body, out_shape=shape, grid_spec=grid, input_output_aliases=aliases)
+
+    def function(x: Any) -> Any:
+        lens = x[0, :2].astype(jnp.int32)
+        other = lens if same else x[1, :2].astype(jnp.int32)
+        shapes = (X, X, pltpu.SemaphoreType.DMA(()))
+        x, o, arrived = call(starts, [ANY], (ANY, ANY, SEMAPHORE), shapes, {1: 0})(lens, x)
+        return call(waits, [ANY, ANY, SEMAPHORE], ANY, X, {2: 0})(other, x, o, arrived)
+
+    return function
+
+
 def work_between(x: Any) -> Any:
     x, o, arrived = jax.jit(start)(x)
     y = jnp.sin(x)
@@ -136,6 +166,7 @@ RIGHT = {
     "an argument lasts": lambda x: done_alone(*start_alone(x)),
     "two": two,
     "in halves": halves,
+    "of the rows of one table": sized(loop=False, same=True),
     "work between": work_between,
     "jit": jax.jit(plain),
     "scan": lambda x: lax.scan(lambda c, _: (plain(c), None), x, None, length=3)[0],
@@ -255,6 +286,12 @@ def test_a_copy_that_nobody_waits_for_in_time_is_refuted(name: str) -> None:
     assert found.line > 0
 
 
+def test_a_loop_of_waits_is_for_that_of_another_kernel() -> None:
+    """The copies of the loop are all to one place, which is a question of the kernel that starts them alone."""
+    verdicts = [f.verdict for f in asked(sized(loop=True, same=True))]
+    assert verdicts == [Verdict.UNKNOWN, Verdict.PROVED]
+
+
 def not_ordered(x: Any) -> Any:
     x, o, arrived = start(x)
     y = waited(x, o, arrived)
@@ -287,6 +324,8 @@ OPEN = {
     "the source is free": (source_is_free, Said("bodies.memory_of_others")),
     "the wait is left out": (left_out, "XLA eliminates it"),
     "the wait is in a loop": (into_a_loop, "goes into scan"),
+    "of the rows of two tables": (sized(loop=False, same=False), Said("bodies.enough_bytes")),
+    "in loops by two tables": (sized(loop=True, same=False), "counts something else"),
     "the source is a loop's": (argument_of_a_loop, Said("bodies.memory_of_others")),
 }
 
