@@ -221,7 +221,7 @@ DEVICE_NOT_BEGUN = Template(
     "{device} {does} of {other}, which may not have begun the kernel: no barrier comes before",
 )
 NOT_COMMITTED = Template(
-    "bodies.not_committed", "{does} reads {name}, to which line {line} stores, and no commit_smem is between them"
+    "bodies.not_committed", "{does} {name}, to which line {line} stores, and no commit_smem is between them"
 )
 NOT_KNOWN = Template("bodies.not_known", "{why}: not known")
 NOT_ORDERED = Template(

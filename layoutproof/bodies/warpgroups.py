@@ -518,11 +518,14 @@ class Warpgroups(Devices):
                     return
 
     def _uncommitted(self) -> Iterator[DeviceProblem]:
-        """Stores of threads that a copy or an MMA reads without a commit between."""
+        """Stores of threads to what a copy or an MMA reads, or a copy fills, without a commit between."""
+        shared = {r.name for r in self.kernels[0].body.references if r.memory == "shared"}
         commits = [event for events in self.events for event in events if event.kind == "commit"]
         for spans in self.memory.values():
             stores = [s for s in spans if s.event.kind == "touch" and s.piece.writes]
-            for read in (s for s in spans if s.event.kind in ("start", "use") and not s.piece.writes):
+            for read in (s for s in spans if s.event.kind in ("start", "use")):
+                if read.piece.writes and read.piece.region.name not in shared:
+                    continue
                 for store in stores:
                     if (
                         not self.before(store, read)
@@ -536,6 +539,7 @@ class Warpgroups(Devices):
                     name = store.piece.region.name
                     line = store.event.spot.source.rpartition(":")[2] or "?"
                     does = "a copy" if read.event.kind == "start" else "an MMA"
+                    does += " overwrites" if read.piece.writes else " reads"
                     what = problems.NOT_COMMITTED(does, name, line)
                     hint = problems.LOOK_AT_COMMIT()
                     found = self._problem("commit", what, hint, name, read.event)

@@ -29,7 +29,7 @@ are: what orders two of them are waits and barriers. Where what they do depends 
 
 ## JAX's own tests
 
-`python benchmarks/subcore_tests.py FILE`, of `tests/pallas/tpu_sparsecore_pallas_test.py` of jax-ml/jax at 2026-08-08 with jax
+`python benchmarks/jax_tests.py FILE`, of `tests/pallas/tpu_sparsecore_pallas_test.py` of jax-ml/jax at 2026-08-08 with jax
 0.10.2: of 472 tests that make a kernel 282 are proved whole, nothing assumed; of 15,647 questions 15,247 are proved, 40 refuted
 and 360 unknown, most of them for want of the range of a list, which is named. The 40 were looked at, and each is so: outputs
 that a test stores in part and looks at in part; numbers loaded from VMEM and HBM, which these tests expect to be refused; a

@@ -1,12 +1,14 @@
-"""What threads of a GPU have stored to shared memory is committed before a copy or an MMA reads it.
+"""What threads of a GPU have stored to shared memory is committed before a copy or an MMA reads it, or a copy fills it.
 
-Why it matters: copies (TMA) and MMAs read shared memory by another way than the threads that stored to it. Without
-`plgpu.commit_smem` between, they may read what was there before. Nothing stops: the numbers are wrong, sometimes.
+Why it matters: copies (TMA) and MMAs come to shared memory by another way than the threads that stored to it. Without
+`plgpu.commit_smem` between, they may read what was there before, and what was stored may come after what a copy has
+brought. Nothing stops: the numbers are wrong, sometimes.
 Refuted by: a store and a copy or MMA after it, in the same iteration and with no commit between, in the same memory.
-Asked of every copy out of shared memory, and every MMA of it. A load of an array in registers needs none.
+Asked of every copy out of shared memory or into it, and every MMA of it. A load of an array in registers needs none.
 Example: `smem[...] = x; plgpu.copy_smem_to_gmem(smem, o_gmem)`.
 Source: `commit_smem` in jax/_src/pallas/mosaic_gpu/primitives.py (jax 0.10.2): "Commits all writes to SMEM, making them
-visible to TMA and MMA operations." In PTX it is `fence.proxy.async`.
+visible to TMA and MMA operations." In PTX it is `fence.proxy.async`. That copies into shared memory need it, too, is
+what JAX's interpreter of Mosaic GPU finds, and its tests ask for.
 Fix: `plgpu.commit_smem()` after the last store and before the copy.
 Incident: none is known to us.
 Limits: Stores at other places of the same memory leave it unknown, but where both places are constants. Of programs
@@ -32,7 +34,7 @@ from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.thread_problems import of_threads
 
 COMMITTED = Template(
-    "pallas.commit_smem_committed", "whether what line {line} stores to {name} is committed before {does} reads it"
+    "pallas.commit_smem_committed", "whether what line {line} stores to {name} is committed before {does} it"
 )
 DEPENDS = Template("pallas.commit_smem_depends", "whether it happens that {why}, depends on {lost}")
 OPEN = Template("pallas.commit_smem_open", "whether it happens that {why}")
@@ -44,37 +46,39 @@ SETTLED_BY = "commit after the last store, under no other condition than the cop
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
-    """One per copy or MMA that reads shared memory; none of other kernels."""
+    """One per copy of shared memory and per operand of an MMA there; none of other kernels."""
     body: Body | None = kernel.body
     if body is None or kernel.platform != "mosaic_gpu":
         return ()
     if kernel.by_events:
         return of_threads(kernel, "commit")
-    found = [_committed(kernel, body, effect, view) for effect, view in _reads(body.effects)]
+    found = [_committed(kernel, body, *touched) for touched in _touched(body.effects)]
     if not found and not body.unmodelled:
         return ()
     return (*found, *not_modelled(kernel, body))
 
 
 def unasked(kernel: Kernel) -> Settled:
-    """Where nothing reads shared memory but threads."""
-    return undecided("no copy or MMA reads shared memory of a GPU")
+    """Where nothing comes to shared memory but threads."""
+    return undecided("no copy or MMA comes to shared memory of a GPU")
 
 
-def _reads(effects: Sequence[Effect]) -> Iterator[tuple[StartedCopy | StartedUse, View]]:
-    """What reads shared memory by another way than threads do."""
+def _touched(effects: Sequence[Effect]) -> Iterator[tuple[StartedCopy | StartedUse, View, str]]:
+    """What comes to shared memory by another way than threads do, and what it does there."""
     for effect in effects:
-        views = effect.views if isinstance(effect, StartedUse) else ()
-        views = (effect.source,) if isinstance(effect, StartedCopy) else views
-        for view in views:
+        sides: list[tuple[View, str]] = []
+        if isinstance(effect, StartedUse):
+            sides = [(view, "an MMA reads") for view in effect.views]
+        elif isinstance(effect, StartedCopy):
+            sides = [(effect.source, "a copy reads"), (effect.target, "a copy overwrites")]
+        for view, does in sides:
             if isinstance(effect, StartedCopy | StartedUse) and view.reference.memory == "shared":
-                yield effect, view
+                yield effect, view, does
 
 
-def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, view: View) -> Obligation:
+def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, view: View, does: str) -> Obligation:
     effects: Sequence[Effect] = body.effects
     name, at = view.reference.name, reader.spot
-    does = "a copy" if isinstance(reader, StartedCopy) else "an MMA"
     stores = [e for e in effects if isinstance(e, Access) and _stores(e, view)]
     open_: Access | None = None
     for store in stores:
