@@ -74,6 +74,7 @@ class BodyReference:
     orders: bool = False
     lanes: str = ""
     packing: int = 0
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -50,6 +50,7 @@ class Event:
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
+    by_name: whether the barrier is one of the hardware, which begins anew after each phase.
     """
 
     kind: str
@@ -65,6 +66,7 @@ class Event:
     sent: Key | None = None
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
+    by_name: bool = False
 
 
 class _Numbers:

@@ -14,6 +14,7 @@ may be used before; a store to it is there after `commit_tmem`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from layoutproof.bodies import problems
@@ -24,6 +25,7 @@ from layoutproof.bodies.effects import (
     TENSOR,
     TENSOR_LOADS,
     TENSOR_STORES,
+    WARPS,
     Access,
     BodyReference,
     Committed,
@@ -42,10 +44,10 @@ from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.programs import axis_of
-from layoutproof.bodies.values import Value
+from layoutproof.bodies.values import Value, dims_of
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import Equation, element_type_named, leaves_in, planted
+from layoutproof.ir.program import Equation, Instruction, Variable, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
@@ -389,12 +391,74 @@ def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     return [*ids, more]
 
 
+_NAMED_BARRIER = re.compile(r"bar(?:rier)?(?:\.cta)?\.(sync|arrive)(?:\.aligned)?\s+(\$?\d+)\s*,\s*(\d+)")
+"""A named barrier in assembly: what is done, which one, for how many threads (PTX ISA, bar, barrier)."""
+NAMED_BARRIERS = 16
+"""Those that a program has (PTX ISA, bar, barrier)."""
+_WARP = 32
+
+
 def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """`inline_mgpu`: of code that is none of JAX's own fences nothing is known."""
-    statements = [part.strip() for part in str(equation.params.get("ptx", "")).split(";") if part.strip()]
-    if not statements or operands or not all(part.startswith("fence.proxy.") for part in statements):
+    """`inline_mgpu`: code of fences, of named barriers, and of what computes in registers alone."""
+    steps = equation.params.get("code")
+    if steps is None:
         raise UnsupportedOp(problems.INLINE_CODE())
-    return []
+    for step in steps:
+        for done in _statements(step):
+            if done.startswith(("fence.proxy.", "nvvm.fence.proxy")):
+                continue
+            found = _NAMED_BARRIER.fullmatch(done)
+            if found is None:
+                raise UnsupportedOp(problems.INLINE_OPERATION(done))
+            _meets(on, step, operands, *found.groups())
+    held = [as_array(operand) for operand in operands]
+    return [_computed(on, variable, held) for variable in equation.outvars]
+
+
+def _statements(step: Instruction) -> list[str]:
+    """What an operation does, each as a line of assembly, or as MLIR names it."""
+    if step.name == "llvm.inline_asm":
+        return [part.strip() for part in step.text.split(";") if part.strip()]
+    return [step.name]
+
+
+def _meets(on: Pass, step: Instruction, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
+    """`bar.arrive`, an arrival of each warp on a named barrier, or `bar.sync`, which also waits for those of all."""
+    number: int | str | None = int(which) if which[0] != "$" else None
+    if which[0] == "$" and int(which[1:]) < len(step.operands):
+        number = step.operands[int(which[1:])]
+    if number is None or int(threads) % _WARP or not on.kernel.by_events:
+        raise UnsupportedOp(problems.INLINE_OPERATION(f"bar.{does} {which}, {threads}"))
+    at = Term("int", number) if isinstance(number, int) else on.scalar(as_array(operands[int(number[1:])]))
+    name = f"barriers of {threads} threads"
+    found = next((r for r in on.references if r.name == name), None)
+    if found is None:
+        found = BodyReference(
+            name,
+            "semaphore",
+            (NAMED_BARRIERS,),
+            "barrier",
+            "semaphore",
+            arrivals=int(threads) // _WARP,
+            by_name=True,
+        )
+        on.references.append(found)
+    part = ViewStep("slices", found.dims, (), (Slice(at, ONE, single=True),))
+    slot = View(found, (part,))
+    on.effects.append(Signal(slot, Term("int", 1 if on.warps else WARPS), on.spot()))
+    if does == "sync":
+        on.effects.append(Wait(slot, slot, on.spot()))
+
+
+def _computed(on: Pass, variable: Variable, given: Sequence[Value]) -> Value:
+    """What code computes of some arrays: no term says it, and nothing of it is defined where a part of them is not."""
+    dims = dims_of(variable.aval)
+
+    def undefined(index: Index) -> Term:
+        return any_of([one.undefined(tuple(map(on.witness, one.dims))) for one in given])
+
+    doubt = None if all(one.defined for one in given) else undefined
+    return Value(dims, variable.aval.dtype, problems.INLINE_CODE(), doubt)
 
 
 def _warps(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

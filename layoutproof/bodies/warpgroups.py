@@ -16,6 +16,12 @@ arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`
 accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
 pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
 
+A named barrier of the hardware (`bar.sync`, `bar.arrive`) counts warps, and begins anew when all are there that it is
+for. Who waits does so for the phase of its own arrival. So each thread has to arrive once in each phase, and not again
+before it has ended: then the k-th arrival of each is of the k-th phase, as in the count that only adds up. That no
+thread can arrive too early is seen from runs in which one of its arrivals does not count (PTX ISA 8.7, bar: it has 16,
+of which 0 and those of warpgroups are the compiler's own; `warpgroup_barrier` in jax/experimental/mosaic/gpu/utils.py).
+
 Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
 in shared memory: one of each such class is run.
 """
@@ -25,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Any, TypeVar
 
@@ -122,20 +128,27 @@ def _check_warps(body: Body) -> None:
 
     Each warp looks at the parity of the phase that it waits for, and waits for the copies that it has started itself.
     """
-    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
+    waits = [
+        (e.semaphore.reference.name, _by_warps(e))
+        for e in body.effects
+        if isinstance(e, Wait) and not e.semaphore.reference.by_name
+    ]
     waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
     for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
         raise Unsupported(problems.WARPS_WAIT(name))
 
 
 def _check_unordered(body: Body) -> None:
-    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory."""
+    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory.
+
+    The lanes of a warp that load or store by themselves are not looked at; its copies are started by one of them.
+    """
     for reference in body.references:
         if reference.across:
             raise Unsupported(problems.READ_AND_STORED(reference.name))
     accesses = [effect for effect in body.effects if isinstance(effect, Access)]
-    for effect in body.effects:
-        if _by_warps(effect):
+    for access in accesses:
+        if _by_warps(access):
             raise Unsupported(problems.READ_AND_STORED("memory of warps"))
     read = {effect.view.reference.name for effect in accesses if effect.kind == "read"}
     for effect in accesses:
@@ -202,6 +215,8 @@ def _traced(
         shared = {r.name for r in kernel.body.references if r.memory == "shared"}
         for each in events:
             _check_lanes(each, shared)
+        for k in range(0, len(events) if warps > 1 else 0, warps):
+            _check_apart([event for each in events[k : k + warps] for event in each])
     for k in range(0, len(traces), warps):
         if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
             raise Unsupported(problems.WARPS_WRITE())
@@ -211,40 +226,48 @@ def _traced(
 def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
     """Raises Unsupported where the lanes of a warpgroup may meet, and JAX puts no barrier of its own between them.
 
-    Each lane loads and stores a part of what its warpgroup does, and one of them starts the copies. All of them meet at
-    `commit_smem` and at a wait for copies out, which have barriers, and each arrives by itself. So nothing is left to
-    order where a thread stores to no memory that it reads, starts no copy into what it reads, and stores again behind
-    such a barrier alone. JAX asks for the first two (`CompilerParams` in core.py of jax 0.10.2), "at least".
+    Each lane loads and stores a part of what its warpgroup does, each warp has its part of an MMA, and one lane starts
+    the copies. All of them meet at `commit_smem` and at a wait for copies out, which have barriers, and where the
+    warpgroup waits at a named barrier. Each arrives by itself, and waits by itself for copies. So nothing is left to
+    order where, with no meeting between, no lane touches what another one has stored, and none stores, or starts a
+    copy, into what another one has read (`CompilerParams` in core.py of jax 0.10.2 asks for that and more).
 
     shared: names of the memory that lanes share.
     """
-    read: set[str] = set()
-    changed: set[str] = set()
     since: list[DeviceMemory] = []
     for event in events:
-        if event.kind == "commit" or (event.kind, event.queue) == ("drain", COPIES_OUT):
+        meets = event.kind == "phase" and event.semaphore is not None and event.by_name and not _is_of_warp(event)
+        if meets or event.kind == "commit" or (event.kind, event.queue) == ("drain", COPIES_OUT):
             since = []
         for piece in event.pieces:
             name = piece.memory[1]
-            if piece.does == _FREES or name not in shared:
+            # what a copy reads has to be committed, and there all have met
+            if piece.does == _FREES or name not in shared or (event.kind == "start" and not piece.writes):
                 continue
-            copied = event.kind == "start"
-            read |= {name} if piece.reads and not copied else set()
-            changed |= {name} if piece.writes else set()
-            if piece.writes and not copied:
-                if any(
-                    one.memory == piece.memory and common_element(KNOWN, one.region, piece.region) is not False
-                    for one in since
-                ):
+            for one in since:
+                met = one.memory == piece.memory and (one.writes or piece.writes)
+                if met and common_element(KNOWN, one.region, piece.region) is not False:
                     raise Unsupported(problems.READ_AND_STORED(name))
+            if event.kind != "start":
                 since.append(piece)
-    for name in sorted(read & changed):
-        raise Unsupported(problems.READ_AND_STORED(name))
+
+
+def _check_apart(events: Sequence[Event]) -> None:
+    """Raises Unsupported where a warpgroup whose warps do not meet does more than its warps do by themselves."""
+    apart = any(map(_is_of_warp, events))
+    if apart and any((event.pieces or event.semaphore or event.queue) and not _is_of_warp(event) for event in events):
+        raise Unsupported(problems.READ_AND_STORED("memory of warps"))
+
+
+def _is_of_warp(event: Event) -> bool:
+    return any(loop.warps for loop in event.spot.loops)
 
 
 def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
     """The threads of one program for each amount of work, as `work_units` says which are enough."""
     body: Body = kernel.body
+    if any(reference.by_name for reference in body.references):
+        raise Unsupported(problems.UNITS_NAMED())
     most = body.unknowns[body.units].high - 1
     apart = [name for name in kernel.grid_names if name not in kernel.together]
     extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
@@ -365,6 +388,41 @@ class Warpgroups(Devices):
             passed = [[_passed(event, other) for event in each] for each in self.events]
             self._ordering = Warpgroups(kernel, places, passed, plain=True)
         self.look()
+        self._early_arrival = None if plain else self._arrives_early()
+
+    def _arrives_early(self) -> Unsupported | None:
+        """Why the k-th arrivals on a named barrier may not be those of its k-th phase; None where they are.
+
+        Raises Unsupported where it is not known how many arrivals end a phase.
+        """
+        arrivals: dict[Key, dict[int, list[Event]]] = {}
+        for device, events in enumerate(self.events):
+            for event in events:
+                if event.by_name and event.kind == "start" and event.semaphore is not None:
+                    arrivals.setdefault(event.semaphore, {}).setdefault(device, []).append(event)
+        (kernel,) = self.kernels
+        warpgroups = int(dict(zip(kernel.grid_names, kernel.grid, strict=True)).get(kernel.threads, 1))
+        numbers = [(key[0], key[3]) for key in arrivals]
+        for program, at in numbers:
+            if at[0] <= warpgroups or numbers.count((program, at)) > 1:
+                raise Unsupported(problems.NAMED_OTHER(at[0]))
+        awaited = {event.semaphore for events in self.events for event in events if event.kind == "phase"}
+        for key, of in ((key, of) for key, of in arrivals.items() if key in awaited):
+            name = slot_text(key[2], key[3])
+            if sum(max(event.amount for event in own) for own in of.values()) > self._arrivals[key[2]]:
+                return Unsupported(problems.NAMED_ARRIVALS(name))
+            for device, own in of.items():
+                for one, other in pairwise(own):
+                    # it does not count, and so no phase ends that it is of
+                    if self.run(frozenset((("come", device, one.position),)))[0][device] > other.position:
+                        return Unsupported(problems.NAMED_EARLY(name, self.name(device), _line(other.spot)))
+        return None
+
+    def unwritten(self, spot: Spot) -> DeviceProblem | None:
+        """As of `Devices`. Raises Unsupported where it is not known which phases end when."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
+        return super().unwritten(spot)
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
@@ -410,6 +468,11 @@ class Warpgroups(Devices):
         """All that goes wrong between threads, and on each of them with its copies."""
         stuck = self._stuck()
         yield from stuck
+        if self._early_arrival is not None:
+            # waits are for later phases than they are here: who waits for ever does so there, too
+            if not stuck:
+                raise self._early_arrival
+            return
         if not stuck:
             yield from self._unseen()
             yield from self._unended()
@@ -476,7 +539,7 @@ class Warpgroups(Devices):
         """Phases that end while a thread has still to see the one before."""
         for device, events in enumerate(self.events):
             for event in events:
-                if event.kind != "phase":
+                if event.kind != "phase" or event.by_name:
                     continue
                 key = event.semaphore
                 assert key is not None
@@ -672,6 +735,10 @@ class _ThreadTrace(Run):
         spot = Spot(nest.first, (), nest.around, nest.loop.source)
         mine: Key = (first, 0, _MEET, (self.warp,))
         meet: Key = (first, 0, _MEET, ())
+        if not self.kernel.ordered:
+            # nothing holds them together
+            forward(nest.parts, self, here.turn(nest.loop, self.warp, {}), state)
+            return
         if self.warp:
             self._note("wait", spot, here, 1, mine)
         for key in () if self.warp else others:
@@ -772,6 +839,12 @@ class _ThreadTrace(Run):
                         raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
                     self._perhaps = None
                 self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
+            case Wait(_, semaphore, spot) if semaphore.reference.by_name:
+                key = self._key(on, semaphore)
+                amount = self._phases[key] * _phase(self.kernel, semaphore.reference)
+                self._note("phase", spot, here, amount, key, by_name=True)
+            case Signal(semaphore, amount, spot) if semaphore.reference.by_name and amount is not None:
+                self._arrives_by_name(on, semaphore, amount, here, spot)
             case Wait(_, semaphore, spot):
                 key = self._key(on, semaphore)
                 self._phases[key] = self._phases.get(key, 0) + _phase(self.kernel, semaphore.reference)
@@ -788,6 +861,13 @@ class _ThreadTrace(Run):
                 self._note("commit", spot, here)
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
+
+    def _arrives_by_name(self, on: Symbolic, barrier: View, amount: Term, here: Here, spot: Spot) -> None:
+        """An arrival on a named barrier, which a run may leave out. Its phase is that of its number."""
+        key = self._key(on, barrier)
+        self._phases[key] = self._phases.get(key, 0) + 1
+        times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
+        self._note("start", spot, here, times, key, by_name=True)
 
     def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
         """An arrival that comes when what the thread has begun on tensor memory has ended."""
@@ -855,10 +935,11 @@ class _ThreadTrace(Run):
         pieces: tuple[DeviceMemory, ...] = (),
         queue: str = "",
         sent: Key | None = None,
+        by_name: bool = False,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:

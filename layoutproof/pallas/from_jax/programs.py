@@ -43,12 +43,12 @@ from layoutproof.pallas.from_jax.adapter import (
     name_of,
     opened,
     over_meshes,
-    own_ptx,
     place_of,
     places_of,
     scan_parts,
     scope_of,
 )
+from layoutproof.pallas.from_jax.inline_code import inline_code
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class _Converter:
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
         if "mgpu_fn" in params:
-            found["ptx"] = own_ptx(params["mgpu_fn"])
+            found["code"] = inline_code(params, [v.aval for v in equation.invars])
         if is_pallas_call(params):
             with suppress(AttributeError):
                 # of a version that has it in another form: who runs the kernel refuses it
