@@ -221,7 +221,8 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     defined = left.defined and right.defined
     dtype = element_type_named(acc.dtype)
     value = Value(acc.dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
-    on.effects.append(Access("add", acc, on.spot(), value))
+    # both end together: where threads are run, the sum is there when the MMA has ended
+    on.effects.append(Access("add", acc, on.spot(), value, queue=MMAS if on.kernel.by_events else ""))
     on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
     return []
 
@@ -239,12 +240,21 @@ def _wgmma_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
 
 
 def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """A load of an accumulator, which waits for the MMAs first."""
+    """A load of an accumulator, which waits for all MMAs but the last ones first (`wait_n`; None = for none)."""
     left = equation.params["wait_n"]
-    if left != 0:
+    if left != 0 and not on.kernel.by_events:
         raise UnsupportedOp(problems.LOAD_LEAVES(left))
-    _wait_in_order(on, MMAS)
+    if left is not None:
+        _wait_in_order(on, MMAS, Term("int", int(left)))
     return [load(on, view_of(on, operands[0]), equation.outvars[0])]
+
+
+def _accumulates(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wgmma_accumulator_store`."""
+    if not on.kernel.by_events or any(map(on.is_used, equation.outvars)):
+        raise UnsupportedOp(problems.ACCUMULATOR_STORE())
+    on.effects.append(Access("write", view_of(on, operands[0]), on.spot(), as_array(operands[1])))
+    return []
 
 
 def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -518,6 +528,7 @@ PRIMITIVES: dict[str, Rule] = {
     "wgmma_ref": _wgmma,
     "wgmma_wait": _wgmma_wait,
     "wgmma_accumulator_deref_p": _accumulated,
+    "wgmma_accumulator_store_p": _accumulates,
     "run_state": _run_state,
     "tcgen05_mma": _tensor_mma,
     "tcgen05_commit_arrive": _tensor_arrives,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layoutproof.core.message import Template
 
+ACCUMULATOR_STORE = Template("bodies.accumulator_store", "the primitive wgmma_accumulator_store in another form")
 ACCUMULATOR_SHAPE = Template("bodies.accumulator_shape", "an accumulator whose shape depends on data")
 AND_RUNS = Template("bodies.and_runs", "the bitwise and with {mask}, which has {runs} runs of ones")
 ARITHMETIC_SHIFT = Template("bodies.arithmetic_shift", "an arithmetic shift of {dtype}")

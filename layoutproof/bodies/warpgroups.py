@@ -773,13 +773,14 @@ class _ThreadTrace(Run):
         if isinstance(effect, Access) and not _in_global(effect.view):
             does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
             sure = held is True and effect.mask is None
-            adds = adds_to(effect) and not effect.queue
+            # MMAs of a warpgroup on one accumulator come one after the other
+            adds = adds_to(effect) and effect.queue in ("", MMAS)
             pieces = tuple(
                 self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
                 for program in self._along(effect.across)
             )
             self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
-            if effect.queue:
+            if effect.queue and effect.queue != MMAS:
                 self._note("close", effect.spot, here, queue=effect.queue)
         elif isinstance(effect, Access):
             return
