@@ -75,6 +75,7 @@ class BodyReference:
     lanes: str = ""
     packing: int = 0
     by_name: bool = False
+    within: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

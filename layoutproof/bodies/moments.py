@@ -22,7 +22,7 @@ class DeviceMemory:
 
     device: whose it is; the first of those that share it.  memory: the kernel, the array, and of a window that moves
     the program whose it is.  sure: whether all of it is touched in any case.  adds: element by element, never two at
-    once.
+    once.  aside: whether it is only touched as another array has the same place.
     """
 
     device: int
@@ -32,6 +32,7 @@ class DeviceMemory:
     does: str
     sure: bool = True
     adds: bool = False
+    aside: bool = False
 
     @property
     def reads(self) -> bool:

@@ -403,6 +403,8 @@ def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
 
 _NAMED_BARRIER = re.compile(r"bar(?:rier)?(?:\.cta)?\.(sync|arrive)(?:\.aligned)?\s+(\$?\d+)\s*,\s*(\d+)")
 """A named barrier in assembly: what is done, which one, for how many threads (PTX ISA, bar, barrier)."""
+_BARRIERS = {"nvvm.barrier": "bar.sync", "nvvm.barrier.arrive": "bar.arrive"}
+"""Operations of MLIR that are one of a named barrier: their operands are which one, and for how many threads."""
 NAMED_BARRIERS = 16
 """Those that a program has (PTX ISA, bar, barrier)."""
 _WARP = 32
@@ -429,6 +431,8 @@ def _statements(step: Instruction) -> list[str]:
     """What an operation does, each as a line of assembly, or as MLIR names it."""
     if step.name == "llvm.inline_asm":
         return [part.strip() for part in step.text.split(";") if part.strip()]
+    if step.name in _BARRIERS and len(step.operands) == 2 and isinstance(step.operands[1], int):
+        return [f"{_BARRIERS[step.name]} $0, {step.operands[1]}"]
     return [step.name]
 
 

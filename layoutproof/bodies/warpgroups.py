@@ -63,6 +63,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
+from layoutproof.bodies.one_place import in_others
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
@@ -500,7 +501,8 @@ class Warpgroups(Devices):
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
         followed = any(
-            span.event.queue == MMAS and any(e.queue == MMAS and e.kind == "use" for e in self._until_waited(span))
+            # another one is what ends a group after its own
+            span.event.queue == MMAS and [e.kind for e in self._until_waited(span) if e.queue == MMAS].count("close") > 1
             for span in started
         )
         return replace(found, kind="own", sure=found.sure and not followed)
@@ -555,7 +557,7 @@ class Warpgroups(Devices):
     def _unended(self) -> Iterator[DeviceProblem]:
         """Copies, and MMAs, that nothing has waited for when the threads have ended."""
         for spans in self.memory.values():
-            for span in spans:
+            for span in (s for s in spans if not s.piece.aside):
                 kind, device, position = span.end
                 if kind == "at" and position < len(self.events[device]):
                     continue
@@ -584,8 +586,9 @@ class Warpgroups(Devices):
         """Stores of threads that a copy or an MMA reads without a commit between."""
         commits = [event for events in self.events for event in events if event.kind == "commit"]
         for spans in self.memory.values():
-            stores = [s for s in spans if s.event.kind == "touch" and s.piece.writes]
-            for read in (s for s in spans if s.event.kind in ("start", "use") and not s.piece.writes):
+            own = [span for span in spans if not span.piece.aside]
+            stores = [s for s in own if s.event.kind == "touch" and s.piece.writes]
+            for read in (s for s in own if s.event.kind in ("start", "use") and not s.piece.writes):
                 for store in stores:
                     if (
                         not self.before(store, read)
@@ -708,6 +711,7 @@ class _ThreadTrace(Run):
         ]
         self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
+        self._in_one_place = {r.name: r for r in self.body.references if r.within is not None}
         self._phases: dict[Key, int] = {}
         # a copy out that data decide on and that nothing has waited for: its line, and the condition
         self._perhaps: tuple[str, OpenCondition] | None = None
@@ -803,11 +807,16 @@ class _ThreadTrace(Run):
                 False,
                 True,
             )
-            for one in freed.references
+            for one in self._with_those_within(freed.references)
             if one.memory in _SHARED and freed.spot.number <= self._last_shared
         )
         if pieces:
             self._note("touch", freed.spot, here, pieces=pieces)
+
+    def _with_those_within(self, references: Sequence[BodyReference]) -> list[BodyReference]:
+        """Memory, and the arrays that are in it."""
+        names = {one.name for one in references}
+        return [*references, *(r for r in self._in_one_place.values() if r.within and r.within[0] in names)]
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
@@ -939,6 +948,7 @@ class _ThreadTrace(Run):
         by_name: bool = False,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
+        pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
             kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name
         )
@@ -968,6 +978,15 @@ class _ThreadTrace(Run):
         own = self._programs[self._program] if program is None else program
         owner = own if reference.memory in _SHARED else self.number
         return DeviceMemory(owner, memory, region, writes, does, sure and known, adds)
+
+    def _aside(self, piece: DeviceMemory) -> Iterator[DeviceMemory]:
+        """What is touched of other arrays that have the same place."""
+        reference = self._in_one_place.get(piece.memory[1])
+        if reference is None:
+            return
+        for region, sure in in_others(reference, piece.region, list(self._in_one_place.values())):
+            memory = (piece.memory[0], region.name, *piece.memory[2:])
+            yield replace(piece, memory=memory, region=region, sure=piece.sure and sure, adds=False, aside=True)
 
     def _key(self, on: Symbolic, view: View, program: int | None = None) -> Key:
         region = region_of(self.kernel, on, view)
