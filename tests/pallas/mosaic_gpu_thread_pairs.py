@@ -329,15 +329,15 @@ def spread_factors(all_of_them: bool = True, met: bool = True) -> Any:
     )
 
 
-def bar(does: str, number: Any, many: int) -> None:
-    """`bar.sync` or `bar.arrive` on a named barrier of so many threads, in code of the compiler's own language."""
+def bar(operation: str, number: Any, num_threads: int) -> None:
+    """`bar.sync` or `bar.arrive` on a named barrier of so many threads; JAX 0.12 interprets code with these names."""
 
     @plgpu.inline_mgpu(arg_types=(plgpu.Layout.WG_SPLAT,))
-    def code(_: Any, number: Any) -> None:
-        void = ir.Type.parse("!llvm.void")
-        llvm.inline_asm(void, [number.registers[()]], f"bar.{does} $0, {many};", "r", has_side_effects=True)
+    def bar_op(_: Any, barrier_id: Any) -> None:
+        text, void = f"bar.{operation} $0, {num_threads};", ir.Type.parse("!llvm.void")
+        llvm.inline_asm(void, [barrier_id.registers[()]], text, "r", has_side_effects=True)
 
-    code(jax.numpy.int32(number))
+    bar_op(jax.numpy.int32(number))
 
 
 def by_name(awaited: bool = True, released: str = "after", many: int = 160) -> Any:
