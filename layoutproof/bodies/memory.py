@@ -51,11 +51,14 @@ from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import every_table
 
-PLACES = ("UnswizzleRef", "UntilingTransform")
+_BATCH = "ExpandLeadingBatchDimensionsTransform"
+PLACES = ("UnswizzleRef", "UntilingTransform", _BATCH)
 """Transforms of memory of a GPU that say where its elements lie and change none: a reference has the shape that they
 give, and is the same through them."""
 ALIASED = "ExtractAliasedRef"
 """The transform that shows one of several arrays that have one place (`RefUnion`)."""
+LANES = 128
+"""Lanes of tensor memory."""
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
@@ -86,17 +89,28 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
 def _member(on: Pass, union: View, transform: Other, lies: Sequence[Transform | None]) -> BodyReference:
     """One of several arrays that have one place (`RefUnion`), each a reference of its own; one for equal ones."""
     around, parts = union.reference, transform.parts
-    if union.steps or around.memory != "shared" or around.within or not on.kernel.by_events:
+    tensor = around.memory == "tmem"
+    if union.steps or around.memory not in ("shared", "tmem") or around.within or not on.kernel.by_events:
         raise UnsupportedOp(problems.VIEW_THROUGH(transform.kind))
-    dtype = element_type(parts["dtype"])
-    dims, tilings, swizzle = _lies(tuple(map(int, parts["shape"])), lies)
+    dtype, shape = element_type(parts["dtype"]), tuple(map(int, parts["shape"]))
+    dims, tilings, swizzle = _lies(shape, lies)
+    lanes, packing = parts["layout"] if tensor else ("", 0)
+    size = int(parts["columns"]) if tensor else -(-prod(dims) * ELEMENT_BITS[dtype] // 8)
     first = int(parts["offset"])
-    within = (around.name, first, first + -(-prod(dims) * ELEMENT_BITS[dtype] // 8))
+    within = (around.name, first, first + size)
     for one in on.references:
         if (one.within, one.dims, one.dtype, one.tilings, one.swizzle) == (within, dims, dtype, tilings, swizzle):
             return one
     found = replace(
-        around, name=on.named("scoped"), dims=dims, dtype=dtype, tilings=tilings, swizzle=swizzle, within=within
+        around,
+        name=on.named("scoped"),
+        dims=dims,
+        dtype=dtype,
+        tilings=tilings,
+        swizzle=swizzle,
+        lanes=lanes,
+        packing=packing,
+        within=within,
     )
     on.references.append(found)
     return found
@@ -564,9 +578,22 @@ def _lies(
         if transform.kind == "UntilingTransform":
             tilings.append(tuple(map(int, transform.parts["tiling"])))
             dims = _untiled(dims, tilings[-1])
+        elif transform.kind == _BATCH:
+            dims = _batched(dims, tuple(map(int, transform.parts["batch_shape"])))
         else:
             swizzle = int(transform.parts["swizzle"])
     return dims, tuple(tilings), swizzle
+
+
+def _batched(dims: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of arrays of tensor memory that lie side by side in its columns. Of other rows it may be another one.
+
+    >>> _batched((128, 512), (2,))
+    (2, 128, 256)
+    """
+    if len(dims) != 2 or dims[0] != LANES or dims[1] % prod(batch):
+        raise UnsupportedOp(problems.MEMORY_THROUGH(_BATCH))
+    return (*batch, dims[0], dims[1] // prod(batch))
 
 
 def _untiled(dims: tuple[int, ...], tiling: tuple[int, ...]) -> tuple[int, ...]:

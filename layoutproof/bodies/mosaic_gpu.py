@@ -300,8 +300,7 @@ def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
     value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
     with on.under(*_leads(on, axis)):
         for view in (left, right):
-            queue = TENSOR if view.reference.memory == "tmem" else ""
-            on.effects.append(Access("read", view, on.spot(), queue=queue, across=axis))
+            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axis))
         for kind, condition in (("add", adds), ("write", negation(adds))):
             if condition is not FALSE:
                 with on.under(condition):
@@ -405,6 +404,12 @@ _NAMED_BARRIER = re.compile(r"bar(?:rier)?(?:\.cta)?\.(sync|arrive)(?:\.aligned)
 """A named barrier in assembly: what is done, which one, for how many threads (PTX ISA, bar, barrier)."""
 _BARRIERS = {"nvvm.barrier": "bar.sync", "nvvm.barrier.arrive": "bar.arrive"}
 """Operations of MLIR that are one of a named barrier: their operands are which one, and for how many threads."""
+_TENSOR_WAITS = {
+    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<load>": TENSOR_LOADS,
+    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<store>": TENSOR_STORES,
+}
+"""Waits of each warp for what it has started on tensor memory itself. What its warpgroup then does together, which warps
+have to meet for, is looked at where JAX puts no barriers around it."""
 NAMED_BARRIERS = 16
 """Those that a program has (PTX ISA, bar, barrier)."""
 _WARP = 32
@@ -418,6 +423,9 @@ def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
     for step in steps:
         for done in _statements(step):
             if done.startswith(("fence.proxy.", "nvvm.fence.proxy")):
+                continue
+            if done in _TENSOR_WAITS and not on.kernel.ordered:
+                _wait_in_order(on, _TENSOR_WAITS[done])
                 continue
             found = _NAMED_BARRIER.fullmatch(done)
             if found is None:
@@ -433,7 +441,7 @@ def _statements(step: Instruction) -> list[str]:
         return [part.strip() for part in step.text.split(";") if part.strip()]
     if step.name in _BARRIERS and len(step.operands) == 2 and isinstance(step.operands[1], int):
         return [f"{_BARRIERS[step.name]} $0, {step.operands[1]}"]
-    return [step.name]
+    return [f"{step.name} {step.text}" if step.name == "nvvm.tcgen05.wait" else step.name]
 
 
 def _meets(on: Pass, step: Instruction, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:

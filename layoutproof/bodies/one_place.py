@@ -1,6 +1,6 @@
 """Several arrays of a GPU's program that have one place (`RefUnion`): who touches one touches others that lie there.
 
-Each is a reference of its own, which says which bytes of the place it has. What is touched of one is a range of bytes,
+Each is a reference of its own, which says which bytes of the place it has; of tensor memory, which columns. What is touched of one is a range of bytes,
 where the elements are known to lie next to each other, and of the others the elements that have bytes of it.
 """
 
@@ -50,8 +50,23 @@ def _bytes(reference: BodyReference, region: ViewedRegion) -> tuple[int, int, bo
     assert reference.within is not None
     _, first, last = reference.within
     box = box_of(region)
-    if box is None or box == _all_of(reference) or not _is_by_rows(reference):
+    if box is None or box == _all_of(reference) or not _is_known(reference):
         return first, last, box == _all_of(reference)
+    runs, extents, size, exact = (_columns if reference.memory == "tmem" else _tiles)(reference, box)
+    start = end = 0
+    several = False
+    for (low, high), extent in zip(runs, extents, strict=True):
+        # what comes after a dimension of which more than one is taken has to be taken whole
+        exact = exact and not (several and (low, high) != (0, extent))
+        several = several or high - low > 1
+        start, end = start * extent + low, end * extent + high - 1
+    start, end, swizzled = start * size, (end + 1) * size, _SWIZZLED_ROWS * reference.swizzle or 1
+    exact = exact and start % swizzled == end % swizzled == 0
+    return first + start // swizzled * swizzled, min(last, first - (-end // swizzled) * swizzled), exact
+
+
+def _tiles(reference: BodyReference, box: Box) -> tuple[list[tuple[int, int]], list[int], int, bool]:
+    """Of a box in shared memory: runs of tiles, how many there are, the bytes of a tile, and whether it has all."""
     tiling = reference.tilings[0] if reference.tilings else ()
     outer = len(reference.dims) - len(tiling)
     runs, extents = list(box[:outer]), list(reference.dims[:outer])
@@ -60,39 +75,45 @@ def _bytes(reference: BodyReference, region: ViewedRegion) -> tuple[int, int, bo
         runs.append((low // size, -(-high // size)))
         extents.append(extent // size)
         exact = exact and low % size == high % size == 0
-    start = end = 0
-    several = False
-    for (low, high), extent in zip(runs, extents, strict=True):
-        # what comes after a dimension of which more than one is taken has to be taken whole
-        exact = exact and not (several and (low, high) != (0, extent))
-        several = several or high - low > 1
-        start, end = start * extent + low, end * extent + high - 1
-    size = prod(tiling) * ELEMENT_BITS[reference.dtype] // _BYTE
-    start, end, swizzled = start * size, (end + 1) * size, _SWIZZLED_ROWS * reference.swizzle or 1
-    exact = exact and start % swizzled == end % swizzled == 0
-    return first + start // swizzled * swizzled, min(last, first - (-end // swizzled) * swizzled), exact
+    return runs, extents, prod(tiling) * ELEMENT_BITS[reference.dtype] // _BYTE, exact
+
+
+def _columns(reference: BodyReference, box: Box) -> tuple[list[tuple[int, int]], list[int], int, bool]:
+    """The same of one in tensor memory, where a tile is a column."""
+    *batch, rows, (low, high) = box
+    packing = reference.packing
+    exact = rows == (0, reference.dims[-2]) and low % packing == high % packing == 0
+    extents = [*reference.dims[:-2], reference.dims[-1] // packing]
+    return [*batch, (low // packing, -(-high // packing))], extents, 1, exact
 
 
 def _elements(reference: BodyReference, low: int, high: int) -> tuple[ViewedRegion, bool]:
     """The elements that have some bytes of an array, as far as rows of its first dimension go; whether those are all.
 
-    low, high: the first byte, counted from its own first one, and one past the last.
+    Of tensor memory, as far as columns go.  low, high: the first byte, counted from its own first one, and one past the
+    last.
     """
     assert reference.within is not None
     runs = tuple((start, end - start, 1) for start, end in _all_of(reference))
     _, first, last = reference.within
+    if reference.memory == "tmem" and _is_known(reference) and len(runs) == 2:
+        columns = low * reference.packing, (high - low) * reference.packing, 1
+        return ViewedRegion(reference.name, (runs[0], columns), True), True
     tiled = sum(map(len, reference.tilings))
     rows = reference.tilings[0][0] if tiled == len(reference.dims) > 0 else 1
     size = prod(reference.dims[1:]) * rows * ELEMENT_BITS[reference.dtype] // _BYTE
-    if not runs or not _is_by_rows(reference) or size % (_SWIZZLED_ROWS * reference.swizzle or 1):
+    by_rows = reference.memory != "tmem" and _is_known(reference) and bool(runs)
+    if not by_rows or size % (_SWIZZLED_ROWS * reference.swizzle or 1):
         return ViewedRegion(reference.name, runs, True), (low, high) == (0, last - first)
     start, end = low // size, -(-high // size)
     runs = ((start * rows, (end - start) * rows, 1), *runs[1:])
     return ViewedRegion(reference.name, runs, True), low % size == high % size == 0
 
 
-def _is_by_rows(reference: BodyReference) -> bool:
-    """Whether it is known how an array lies: in whole bytes, and no tiles in tiles."""
+def _is_known(reference: BodyReference) -> bool:
+    """Whether it is known how an array lies: in whole bytes, no tiles in tiles, one row in each lane."""
+    if reference.memory == "tmem":
+        return reference.lanes == "whole"
     tiling = reference.tilings[0] if reference.tilings else ()
     size = prod(tiling) if tiling else 1
     return len(reference.tilings) < 2 and size * ELEMENT_BITS[reference.dtype] % _BYTE == 0

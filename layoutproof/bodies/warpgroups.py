@@ -142,14 +142,14 @@ def _check_warps(body: Body) -> None:
 def _check_unordered(body: Body) -> None:
     """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory.
 
-    The lanes of a warp that load or store by themselves are not looked at; its copies are started by one of them.
+    The lanes of a warp that load or store by themselves are not looked at. Its copies and MMAs are started by one.
     """
     for reference in body.references:
         if reference.across:
             raise Unsupported(problems.READ_AND_STORED(reference.name))
     accesses = [effect for effect in body.effects if isinstance(effect, Access)]
     for access in accesses:
-        if _by_warps(access):
+        if _by_warps(access) and access.queue != TENSOR:
             raise Unsupported(problems.READ_AND_STORED("memory of warps"))
     read = {effect.view.reference.name for effect in accesses if effect.kind == "read"}
     for effect in accesses:
@@ -213,7 +213,7 @@ def _traced(
     traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
-        shared = {r.name for r in kernel.body.references if r.memory == "shared"}
+        shared = {r.name: r.memory for r in kernel.body.references if r.memory in _SHARED}
         for each in events:
             _check_lanes(each, shared)
         for k in range(0, len(events) if warps > 1 else 0, warps):
@@ -224,7 +224,7 @@ def _traced(
     return places, events
 
 
-def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
+def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
     """Raises Unsupported where the lanes of a warpgroup may meet, and JAX puts no barrier of its own between them.
 
     Each lane loads and stores a part of what its warpgroup does, each warp has its part of an MMA, and one lane starts
@@ -232,8 +232,9 @@ def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
     warpgroup waits at a named barrier. Each arrives by itself, and waits by itself for copies. So nothing is left to
     order where, with no meeting between, no lane touches what another one has stored, and none stores, or starts a
     copy, into what another one has read (`CompilerParams` in core.py of jax 0.10.2 asks for that and more).
+    Of tensor memory each warp has lanes of its own, and one lane starts the MMAs.
 
-    shared: names of the memory that lanes share.
+    shared: the memory that lanes share, by name.
     """
     since: list[DeviceMemory] = []
     for event in events:
@@ -245,11 +246,13 @@ def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
             # what a copy reads has to be committed, and there all have met
             if piece.does == _FREES or name not in shared or (event.kind == "start" and not piece.writes):
                 continue
+            alone = event.kind == "start" or event.queue == TENSOR
             for one in since:
                 met = one.memory == piece.memory and (one.writes or piece.writes)
+                met = met and (alone or shared[name] != "tmem")
                 if met and common_element(KNOWN, one.region, piece.region) is not False:
                     raise Unsupported(problems.READ_AND_STORED(name))
-            if event.kind != "start":
+            if not alone:
                 since.append(piece)
 
 

@@ -292,4 +292,10 @@ def _planted(value: object) -> object:
     if isinstance(value, Leaf | slice) or not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {entry.name: _planted(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    layout = getattr(value, "layout", None)
+    if "alias_group_idx" in parts and layout is not None:
+        # one of several arrays in one place of tensor memory: how it lies there
+        dtype, shape = element_type(parts["dtype"]), tuple(map(int, parts["shape"]))
+        parts["layout"] = _tensor_lies(shape[-1], layout)
+        parts["columns"] = int(layout.cols_in_shape(shape, ELEMENT_BITS[dtype]))
     return view(type(value).__name__, parts)
