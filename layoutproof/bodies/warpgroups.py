@@ -206,7 +206,7 @@ def _traced(
     kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
 ) -> tuple[list[Place], list[list[Event]]]:
     """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
-    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
+    warps = _threads_of_each(kernel)
     grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
     threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
     places = [place for place in threads for _ in range(warps)]
@@ -217,7 +217,7 @@ def _traced(
         for each in events:
             _check_lanes(each, shared)
         for k in range(0, len(events) if warps > 1 else 0, warps):
-            _check_apart([event for each in events[k : k + warps] for event in each])
+            _check_apart(events[k], [event for each in events[k + 1 : k + warps] for event in each])
     for k in range(0, len(traces), warps):
         if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
             raise Unsupported(problems.WARPS_WRITE())
@@ -256,11 +256,31 @@ def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
                 since.append(piece)
 
 
-def _check_apart(events: Sequence[Event]) -> None:
-    """Raises Unsupported where a warpgroup whose warps do not meet does more than its warps do by themselves."""
-    apart = any(map(_is_of_warp, events))
-    if apart and any((event.pieces or event.semaphore or event.queue) and not _is_of_warp(event) for event in events):
+def _threads_of_each(kernel: Kernel) -> int:
+    """As how many threads a warpgroup is run: as its warps where they do different things.
+
+    Where they do not meet before and after that, what they do together is a thread of its own, and comes first.
+    """
+    if not any(map(_by_warps, kernel.body.effects)):
+        return 1
+    return WARPS if kernel.ordered else WARPS + 1
+
+
+def _check_apart(together: Sequence[Event], apart: Sequence[Event]) -> None:
+    """Raises Unsupported where warps that do not meet do more than first each its own, and then something together."""
+    does = [event for event in together if event.pieces or event.semaphore or event.queue]
+    own = [event.spot for event in apart if event.pieces or event.semaphore or event.queue]
+    if not does or not own:
+        return
+    first = min(spot.number for spot in own)
+    around = any(not loop.warps for spot in own for loop in spot.loops[: _depth(spot)])
+    if around or any(event.spot.number < first for event in does):
         raise Unsupported(problems.READ_AND_STORED("memory of warps"))
+
+
+def _depth(spot: Spot) -> int:
+    """How many loops are around what warps do by themselves."""
+    return next(k for k, loop in enumerate(spot.loops) if loop.warps)
 
 
 def _is_of_warp(event: Event) -> bool:
@@ -392,7 +412,7 @@ class Warpgroups(Devices):
             passed = [[_passed(event, other) for event in each] for each in self.events]
             self._ordering = Warpgroups(kernel, places, passed, plain=True)
         self.look()
-        self._early_arrival = None if plain else self._arrives_early()
+        self._early_arrival = None if plain else self._arrives_early() or self._joined()
 
     def _arrives_early(self) -> Unsupported | None:
         """Why the k-th arrivals on a named barrier may not be those of its k-th phase; None where they are.
@@ -421,6 +441,24 @@ class Warpgroups(Devices):
                     if self.run(frozenset((("come", device, one.position),)))[0][device] > other.position:
                         return Unsupported(problems.NAMED_EARLY(name, self.name(device), _line(other.spot)))
         return None
+
+    def _joined(self) -> Unsupported | None:
+        """Why warps may wait for what they do together later, of which each does its part; None where none does."""
+        many = self.places.count(self.places[0])
+        for first in range(0, len(self.events) if many > WARPS else 0, many):
+            does = (e.position for e in self.events[first] if e.pieces or e.semaphore or e.queue)
+            begins = next(does, None)
+            ends = [len(events) for events in self.events[first + 1 : first + many]]
+            if begins is None or not any(n > 1 for n in ends):
+                continue
+            if list(self.run(frozenset((("at", first, begins),)))[0][first + 1 : first + many]) != ends:
+                return Unsupported(problems.READ_AND_STORED("memory of warps"))
+        return None
+
+    def _is_of_one(self, one: Event, other: Event) -> bool:
+        """Whether two events are of one warpgroup whose warps do not meet."""
+        many = self.places.count(self.places[0])
+        return many > WARPS and one.device // many == other.device // many and one.device != other.device
 
     def unwritten(self, spot: Spot) -> DeviceProblem | None:
         """As of `Devices`. Raises Unsupported where it is not known which phases end when."""
@@ -494,8 +532,12 @@ class Warpgroups(Devices):
             ended = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
             return replace(ended, sure=False)
         if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
-            return self._out_of_tensor_order(one, other, met)
+            found = self._out_of_tensor_order(one, other, met)
+            return replace(found, sure=found.sure and not self._is_of_one(one.event, other.event))
         found = super()._met(one, other, met)
+        if found is not None and self._is_of_one(one.event, other.event):
+            # what warps do together one of them does after what it has done itself
+            return replace(found, kind="own", sure=False)
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
@@ -508,7 +550,18 @@ class Warpgroups(Devices):
             span.event.queue == MMAS and [e.kind for e in self._until_waited(span) if e.queue == MMAS].count("close") > 1
             for span in started
         )
-        return replace(found, kind="own", sure=found.sure and not followed)
+        return replace(found, kind="own", sure=found.sure and not followed and not any(map(self._is_needed, started)))
+
+    def _is_needed(self, span: TouchedTime) -> bool:
+        """Whether a load of tensor memory may have ended as a store to tensor memory before the next arrival needs it.
+
+        JAX asks for a wait there, too (`async_load_tmem`), and kernels in use have none.
+        """
+        if span.event.queue != TENSOR_LOADS:
+            return False
+        then = self.events[span.event.device][span.event.position + 1 :]
+        until = next((k for k, e in enumerate(then) if e.semaphore is not None and e.kind != "phase"), len(then))
+        return any(event.queue == TENSOR_STORES and event.kind == "use" for event in then[:until])
 
     def _out_of_tensor_order(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem:
         """What only barriers order that do not order tensor memory."""
@@ -692,6 +745,7 @@ class _ThreadTrace(Run):
     """One thread of one program: its events in order. A domain of `forward`.
 
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
+    Where they do not meet, 0 is what they do together, and they are counted from 1 (`_threads_of_each`).
     units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
     through.
     """
@@ -744,7 +798,8 @@ class _ThreadTrace(Run):
         meet: Key = (first, 0, _MEET, ())
         if not self.kernel.ordered:
             # nothing holds them together
-            forward(nest.parts, self, here.turn(nest.loop, self.warp, {}), state)
+            if self.warp:
+                forward(nest.parts, self, here.turn(nest.loop, self.warp - 1, {}), state)
             return
         if self.warp:
             self._note("wait", spot, here, 1, mine)
