@@ -250,11 +250,12 @@ def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
 
 
 def _accumulates(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """`wgmma_accumulator_store`."""
-    if not on.kernel.by_events or any(map(on.is_used, equation.outvars)):
+    """`wgmma_accumulator_store`, which also gives what it has stored."""
+    if not on.kernel.by_events:
         raise UnsupportedOp(problems.ACCUMULATOR_STORE())
-    on.effects.append(Access("write", view_of(on, operands[0]), on.spot(), as_array(operands[1])))
-    return []
+    value = as_array(operands[1])
+    on.effects.append(Access("write", view_of(on, operands[0]), on.spot(), value))
+    return [value]
 
 
 def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -432,6 +433,8 @@ def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
                 raise UnsupportedOp(problems.INLINE_OPERATION(done))
             _meets(on, step, operands, *found.groups())
     held = [as_array(operand) for operand in operands]
+    if any(not dims_of(variable.aval) for variable in equation.outvars):
+        raise UnsupportedOp(problems.INLINE_NUMBER())
     return [_computed(on, variable, held) for variable in equation.outvars]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from layoutproof.core.message import Template
 
-ACCUMULATOR_STORE = Template("bodies.accumulator_store", "the primitive wgmma_accumulator_store in another form")
+ACCUMULATOR_STORE = Template("bodies.accumulator_store", "a store to an accumulator in a kernel of one thread")
 ACCUMULATOR_SHAPE = Template("bodies.accumulator_shape", "an accumulator whose shape depends on data")
 AND_RUNS = Template("bodies.and_runs", "the bitwise and with {mask}, which has {runs} runs of ones")
 ARITHMETIC_SHIFT = Template("bodies.arithmetic_shift", "an arithmetic shift of {dtype}")
@@ -99,6 +99,9 @@ HANDED_NUMBER = Template("bodies.handed_number", "a number that a loop hands on"
 HANDED_VALUE = Template("bodies.handed_value", "a value that a loop hands on")
 ENOUGH_BYTES = Template("bodies.enough_bytes", "whether {semaphore} has {size} bytes of {total}, by {number}")
 INLINE_CODE = Template("bodies.inline_code", "the primitive inline_mgpu (code of the compiler's own language)")
+INLINE_NUMBER = Template(
+    "bodies.inline_number", "a number that code of the compiler's own language computes, and that lanes may differ in"
+)
 INLINE_OPERATION = Template(
     "bodies.inline_operation", "{operation} in code of the compiler's own language (inline_mgpu)"
 )

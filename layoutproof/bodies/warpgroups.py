@@ -148,8 +148,8 @@ def _check_unordered(body: Body) -> None:
         if reference.across:
             raise Unsupported(problems.READ_AND_STORED(reference.name))
     accesses = [effect for effect in body.effects if isinstance(effect, Access)]
-    for access in accesses:
-        if _by_warps(access) and access.queue != TENSOR:
+    for effect in filter(_by_warps, body.effects):
+        if isinstance(effect, Committed) or (isinstance(effect, Access) and effect.queue != TENSOR):
             raise Unsupported(problems.READ_AND_STORED("memory of warps"))
     read = {effect.view.reference.name for effect in accesses if effect.kind == "read"}
     for effect in accesses:
@@ -404,6 +404,7 @@ class Warpgroups(Devices):
         references: Sequence[BodyReference] = kernel.body.references
         self._arrivals = {r.name: _phase(kernel, r) for r in references}
         self._tensor = {r.name for r in references if r.memory == "tmem"}
+        self._sums = {r.name for r in references if r.memory == "regs"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
         self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
         other = {r.name for r in references if not r.orders}
@@ -545,12 +546,15 @@ class Warpgroups(Devices):
             # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
-        followed = any(
-            # another one is what ends a group after its own
-            span.event.queue == MMAS and [e.kind for e in self._until_waited(span) if e.queue == MMAS].count("close") > 1
-            for span in started
-        )
+        followed = any(map(self._is_followed, started))
         return replace(found, kind="own", sure=found.sure and not followed and not any(map(self._is_needed, started)))
+
+    def _is_followed(self, span: TouchedTime) -> bool:
+        """Whether another MMA was started before one was waited for; who touches the sum of one has no such excuse."""
+        until = (event.kind for event in self._until_waited(span) if event.queue == MMAS)
+        mma = span.event.queue == MMAS and span.piece.region.name not in self._sums
+        # its own group ends first
+        return mma and [*until].count("close") > 1
 
     def _is_needed(self, span: TouchedTime) -> bool:
         """Whether a load of tensor memory may have ended as a store to tensor memory before the next arrival needs it.

@@ -388,8 +388,8 @@ def by_name(awaited: bool = True, released: str = "after", many: int = 160) -> A
     )
 
 
-def two_sums(first: int = 0) -> Any:
-    """a b + 2 a b of f16[64,64]: one of two sums is loaded while the MMA of the other one runs."""
+def two_sums(first: int = 0, cleared: int = 0) -> Any:
+    """3 a b of f16[64,64]: one of two sums is loaded and stored while the MMA of the other one runs."""
 
     def body(a_gmem: Any, b_gmem: Any, o_gmem: Any, a_s: Any, b_s: Any, full: Any) -> None:
         wg = lax.axis_index("wg")
@@ -408,7 +408,9 @@ def two_sums(first: int = 0) -> Any:
                 plgpu.wgmma(other, a_s, b_s)
                 both = (one, other)
                 found = plgpu.wgmma_accumulator_load(both[first], wait_n=1)
-                return found + 2 * both[1 - first][...]
+                both[cleared][...] = found
+                plgpu.wgmma(both[cleared], a_s, b_s)
+                return one[...] + other[...]
 
             o_gmem[...] = pl.run_scoped(sums, plgpu.ACC((64, 64), F), plgpu.ACC((64, 64), F))
 
@@ -548,6 +550,9 @@ THREAD_PAIRS = {
     ),
     "threads: a sum loaded while its MMA runs": Pair(
         two_sums, SQUARES, {"first": 1}, "dma_order", "the wait leaves 1 MMA running, which is that of the second sum"
+    ),
+    "threads: a sum stored while its MMA runs": Pair(
+        two_sums, SQUARES, {"cleared": 1}, "dma_order", "the wait leaves 1 MMA running, which is that of the second sum"
     ),
     "threads: one place filled before its results are out": Pair(
         one_place, LONG, {"released": "before"}, "dma_order", "turn 1 fetches into what turn 0 copies out"

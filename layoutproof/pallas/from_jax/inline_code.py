@@ -98,13 +98,9 @@ def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) ->
             )
         with ir.InsertionPoint(block):
             params["mgpu_fn"](_NoLaunch(), *jax.tree.unflatten(params["pytree_args"], arguments))
-        scalars = {k: n for n, (k, count) in enumerate(zip(_starts(many), many, strict=True)) if count == 1}
+        # a single number is the same for all
+        scalars = {sum(many[:k]): k for k, aval in enumerate(avals) if not aval.shape}
         return tuple(_steps(block, scalars))
-
-
-def _starts(many: Sequence[int]) -> list[int]:
-    """Where each of some runs of registers begins."""
-    return [sum(many[:k]) for k in range(len(many))]
 
 
 def _steps(block: ir.Block, scalars: dict[int, int]) -> Iterator[Instruction]:
