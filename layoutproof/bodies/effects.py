@@ -26,6 +26,8 @@ ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore", "around")
 a pipeline's body, memory of the body around it."""
 
 
+COPIES_IN = "wait_gmem_to_smem"
+"""The semaphore of copies to shared memory that are on no barrier, named by what waits for it."""
 COPIES_OUT = "wait_smem_to_gmem"
 """The semaphore of copies to global memory, named by what waits for it."""
 MMAS = "wgmma_wait"

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
+    COPIES_IN,
     COPIES_OUT,
     MMAS,
     TENSOR,
@@ -47,7 +48,7 @@ from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value, dims_of
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import Equation, Instruction, Variable, element_type_named, leaves_in, planted
+from layoutproof.ir.program import Dtype, Equation, Instruction, Variable, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
@@ -82,8 +83,10 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     if len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
     # of jax 0.12
-    if params.get("has_user_predicate") or not params.get("has_barrier", True):
+    if params.get("has_user_predicate"):
         raise UnsupportedOp(problems.COPY_FORM())
+    if not params.get("has_barrier", True):
+        return _copy_by_lanes(on, equation, operands)
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
@@ -94,6 +97,20 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
         source = _own_part(on, source, params["leader_tracked"], axis)
     on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
     return []
+
+
+def _copy_by_lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A copy without a barrier (cp.async), of GPUs before Hopper: a group of its own, and nothing clips its box."""
+    trees = [equation.params[f"{side}_transforms_treedef"] for side in ("src", "dst")]
+    source, target = _views(on, operands[:2], trees, operands[2:])
+    on.instructions.append(GpuInstruction(COPIES_IN, on.spot()))
+    on.effects.append(StartedCopy(source, target, _queue(on, COPIES_IN), on.spot()))
+    return []
+
+
+def _wait_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wait_gmem_to_smem`."""
+    return _wait_in_order(on, COPIES_IN, _left(equation, operands))
 
 
 def _own_part(on: Pass, source: View, partition: object, axis: str) -> View:
@@ -212,19 +229,30 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     left, right = loaded_from if len(held) == 2 else (as_array(operands[1]), *loaded_from)
     if acc.dims is None:
         raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
-    depth = left.dims[-1]
-
-    def undefined(index: Index) -> Term:
-        at = on.witness(depth)
-        return any_of([left.undefined((index[0], at)), right.undefined((at, index[1]))])
-
-    defined = left.defined and right.defined
-    dtype = element_type_named(acc.dtype)
-    value = Value(acc.dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
+    value = _product(on, acc.dims, element_type_named(acc.dtype), left, right)
     # both end together: where threads are run, the sum is there when the MMA has ended
     on.effects.append(Access("add", acc, on.spot(), value, queue=MMAS if on.kernel.by_events else ""))
     on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
     return []
+
+
+def _product(on: Pass, dims: tuple[int, ...], dtype: Dtype, left: Value, right: Value) -> Value:
+    """A product of matrices, whose numbers no term says; where it is undefined a row or a column is."""
+
+    def undefined(index: Index) -> Term:
+        at = on.witness(left.dims[-1])
+        return any_of([left.undefined((index[0], at)), right.undefined((at, index[1]))])
+
+    defined = left.defined and right.defined
+    return Value(dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
+
+
+def _mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`mma`: a sum and a product of arrays in registers, at once."""
+    acc, left, right = map(as_array, operands)
+    product = _product(on, acc.dims, acc.dtype, left, right)
+    doubt = None if acc.defined and product.defined else lambda at: any_of([acc.undefined(at), product.undefined(at)])
+    return [Value(acc.dims, acc.dtype, problems.MATRIX_PRODUCT(), doubt)]
 
 
 def _operand(on: Pass, operand: View) -> Value:
@@ -527,13 +555,14 @@ NOT_EVERYWHERE = frozenset(
         "wgmma_ref", "wgmma_wait", "wgmma_accumulator_deref_p", "wgmma_accumulator_store_p",
         "tcgen05_mma", "tcgen05_commit_arrive", "async_load", "wait_load_tmem", "async_store_tmem", "commit_tmem",
         "async_copy_smem_to_tmem", "async_copy_scales_to_tmem", "async_copy_sparse_metadata_to_tmem",
-        "try_cluster_cancel", "query_cluster_cancel",
+        "try_cluster_cancel", "query_cluster_cancel", COPIES_IN,
     )
 )  # fmt: skip
 """Primitives of instructions that not every GPU of Mosaic GPU has; `hardware.mosaic_gpu` says which one has them."""
 
 PRIMITIVES: dict[str, Rule] = {
     "copy_gmem_to_smem": _copy_in,
+    "wait_gmem_to_smem": _wait_in,
     "copy_smem_to_gmem": _copy_out,
     "commit_group": _commit_group,
     "wait_smem_to_gmem": _wait_out,
@@ -542,6 +571,7 @@ PRIMITIVES: dict[str, Rule] = {
     "barrier_wait": _wait,
     "wgmma_ref": _wgmma,
     "wgmma_wait": _wgmma_wait,
+    "mma": _mma,
     "wgmma_accumulator_deref_p": _accumulated,
     "wgmma_accumulator_store_p": _accumulates,
     "run_state": _run_state,

@@ -39,6 +39,7 @@ from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered
 from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
+    COPIES_IN,
     COPIES_OUT,
     MMAS,
     TENSOR,
@@ -82,6 +83,8 @@ MOST_EVENTS = 6_000
 _MEET = "warps"
 """The semaphore by which warps of a warpgroup wait for each other before and after what they do by themselves."""
 _FREES = "frees"
+_IN_ORDER = (COPIES_IN, COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)
+"""What ends in the order of its starts, and is waited for by numbers of groups."""
 _TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
@@ -171,7 +174,7 @@ def _is_shared(view: View) -> bool:
 
 
 def _is_copy_out(effect: Effect) -> bool:
-    return isinstance(effect, StartedCopy) and effect.semaphore.reference.in_order
+    return isinstance(effect, StartedCopy) and effect.semaphore.reference.name == COPIES_OUT
 
 
 def _by_warps(effect: Effect) -> bool:
@@ -239,7 +242,8 @@ def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
     since: list[DeviceMemory] = []
     for event in events:
         meets = event.kind == "phase" and event.semaphore is not None and event.by_name and not _is_of_warp(event)
-        if meets or event.kind == "commit" or (event.kind, event.queue) == ("drain", COPIES_OUT):
+        drained = event.kind == "drain" and event.queue in (COPIES_IN, COPIES_OUT)
+        if meets or drained or event.kind == "commit":
             since = []
         for piece in event.pieces:
             name = piece.memory[1]
@@ -729,7 +733,7 @@ def _signals(events: Sequence[Event]) -> list[int]:
 def _waited(events: Sequence[Event]) -> dict[int, int]:
     """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
     ends: dict[int, int] = {}
-    open_: dict[str, list[list[int]]] = {name: [[]] for name in (COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)}
+    open_: dict[str, list[list[int]]] = {name: [[]] for name in _IN_ORDER}
     for event in events:
         groups = open_.get(event.queue, [])
         match event.kind:
