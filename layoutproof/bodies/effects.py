@@ -172,8 +172,8 @@ class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
     mask: the condition for an element of the view, None = all.  value: the written one.
-    queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.  across: the axis of a
-    cluster along which it is done in the memory of all programs, "" for its own.
+    queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
+    across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
     """
 
     kind: str

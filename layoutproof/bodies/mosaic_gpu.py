@@ -437,8 +437,10 @@ _TENSOR_WAITS = {
     "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<load>": TENSOR_LOADS,
     "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<store>": TENSOR_STORES,
 }
-"""Waits of each warp for what it has started on tensor memory itself. What its warpgroup then does together, which warps
-have to meet for, is looked at where JAX puts no barriers around it."""
+"""Waits of each warp for what it has started on tensor memory itself.
+
+What its warpgroup then does together, which warps have to meet for, is looked at where JAX puts no barriers around it.
+"""
 NAMED_BARRIERS = 16
 """Those that a program has (PTX ISA, bar, barrier)."""
 _WARP = 32

@@ -1,7 +1,8 @@
 """Several arrays of a GPU's program that have one place (`RefUnion`): who touches one touches others that lie there.
 
-Each is a reference of its own, which says which bytes of the place it has; of tensor memory, which columns. What is touched of one is a range of bytes,
-where the elements are known to lie next to each other, and of the others the elements that have bytes of it.
+Each is a reference of its own, which says which bytes of the place it has; of tensor memory, which columns. What is
+touched of one is a range of bytes, where the elements are known to lie next to each other, and of the others the
+elements that have bytes of it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ def in_others(
     first, last, exact = _bytes(reference, region)
     found = []
     for other in others:
-        assert reference.within is not None and other.within is not None
-        if other is reference or other.within[0] != reference.within[0]:
+        if other is reference or other.within is None or other.within[:1] != (reference.within or ())[:1]:
             continue
         low, high = max(first, other.within[1]), min(last, other.within[2])
         if low < high:

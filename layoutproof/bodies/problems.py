@@ -209,9 +209,12 @@ MEMORY_THROUGH = Template("bodies.memory_through", "memory through {transform}")
 MESH_SIZE = Template("bodies.mesh_size", "a mesh of {devices} devices; up to {most} are run")
 MESH_UNKNOWN = Template("bodies.mesh_unknown", "the mesh of devices is not known: nothing around the call says it")
 MOST_PROGRAMS = Template("bodies.most_programs", "more than {most:,} programs")
-NAMED_ARRIVALS = Template("bodies.named_arrivals", "which arrivals on {barrier} end which phase: more threads than it has")
+NAMED_ARRIVALS = Template(
+    "bodies.named_arrivals", "which arrivals on {barrier} end which phase: more threads come than it has"
+)
 NAMED_EARLY = Template(
-    "bodies.named_early", "which phase of {barrier} {thread} arrives in at line {line}: the one before may not have ended"
+    "bodies.named_early",
+    "which phase of {barrier} {thread} arrives in at line {line}: the one before may not have ended",
 )
 NAMED_OTHER = Template(
     "bodies.named_other", "named barrier {number}, which is the compiler's own, or of other numbers of threads"

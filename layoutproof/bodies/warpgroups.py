@@ -537,8 +537,8 @@ class Warpgroups(Devices):
             ended = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
             return replace(ended, sure=False)
         if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
-            found = self._out_of_tensor_order(one, other, met)
-            return replace(found, sure=found.sure and not self._is_of_one(one.event, other.event))
+            out = self._out_of_tensor_order(one, other, met)
+            return replace(out, sure=out.sure and not self._is_of_one(one.event, other.event))
         found = super()._met(one, other, met)
         if found is not None and self._is_of_one(one.event, other.event):
             # what warps do together one of them does after what it has done itself

@@ -81,7 +81,8 @@ def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) ->
             module.operation.attributes[f"mosaic_gpu.arch_{name}"] = ir.IntegerAttr.get(i32, number)
         lies = [layout.to_mgpu() for layout in layouts]
         shapes = [lie.registers_shape(tuple(aval.shape)) for lie, aval in zip(lies, avals, strict=True)]
-        kinds = [lie.registers_element_type(utils.dtype_to_ir_type(a.dtype)) for lie, a in zip(lies, avals, strict=True)]
+        elements = [utils.dtype_to_ir_type(aval.dtype) for aval in avals]
+        kinds = [lie.registers_element_type(one) for lie, one in zip(lies, elements, strict=True)]
         many = [int(np.prod(shape)) for shape in shapes]
         types = [kind for kind, count in zip(kinds, many, strict=True) for _ in range(count)]
         with ir.InsertionPoint(module.body):
@@ -93,9 +94,7 @@ def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) ->
             registers = np.empty(count, dtype=object)
             registers[:] = own
             signed = utils.is_signed(aval.dtype)
-            arguments.append(
-                mgpu.FragmentedArray(_registers=registers.reshape(shape), _layout=lie, _is_signed=signed)
-            )
+            arguments.append(mgpu.FragmentedArray(_registers=registers.reshape(shape), _layout=lie, _is_signed=signed))
         with ir.InsertionPoint(block):
             params["mgpu_fn"](_NoLaunch(), *jax.tree.unflatten(params["pytree_args"], arguments))
         # a single number is the same for all

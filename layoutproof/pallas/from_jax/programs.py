@@ -295,7 +295,7 @@ def _planted(value: object) -> object:
     layout = getattr(value, "layout", None)
     if "alias_group_idx" in parts and layout is not None:
         # one of several arrays in one place of tensor memory: how it lies there
-        dtype, shape = element_type(parts["dtype"]), tuple(map(int, parts["shape"]))
+        shape = tuple(int(extent) for extent in value.shape)  # type: ignore[attr-defined]
         parts["layout"] = _tensor_lies(shape[-1], layout)
-        parts["columns"] = int(layout.cols_in_shape(shape, ELEMENT_BITS[dtype]))
+        parts["columns"] = int(layout.cols_in_shape(shape, ELEMENT_BITS[element_type(parts["dtype"])]))
     return view(type(value).__name__, parts)
