@@ -474,20 +474,7 @@ class Devices:
         ]
         for span in spans:
             box = box_of(span.piece.region)
-            writes: list[Box] = []
-            later: list[Box | None] = []
-            memory = self.memory[span.piece.device, span.piece.memory]
-            # what is stored in the same place as part of another array
-            aside = (other for other in memory if other.piece.aside and other.piece.writes)
-            gone = [one for one in aside if common_element(KNOWN, one.piece.region, span.piece.region) is not False]
-            for other in memory:
-                if other.piece.writes and not other.piece.aside and other.event is not span.event:
-                    wrote = box_of(other.piece.region) if other.piece.sure else None
-                    left = None if wrote is None else self._left_of(wrote, other, span, gone)
-                    if left is not None and self.before(other, span):
-                        writes += left
-                    elif left is None or not self.before(span, other):
-                        later.append(box_of(other.piece.region))
+            writes, later = self._writes_before(span)
             # what a read may touch is written where all of the memory around it is
             around = hull_of(span.piece.region)
             if around is None or not covered(around, writes):
@@ -500,6 +487,25 @@ class Devices:
                 maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
+
+    def _writes_before(self, span: TouchedTime) -> tuple[list[Box], list[Box | None]]:
+        """What is surely written when something is read, and what may be; None of a part that is not known."""
+        writes: list[Box] = []
+        later: list[Box | None] = []
+        memory = self.memory[span.piece.device, span.piece.memory]
+        # what is stored in the same place as part of another array
+        aside = (other for other in memory if other.piece.aside and other.piece.writes)
+        gone = [one for one in aside if common_element(KNOWN, one.piece.region, span.piece.region) is not False]
+        for other in memory:
+            if not other.piece.writes or other.piece.aside or other.event is span.event:
+                continue
+            wrote = box_of(other.piece.region) if other.piece.sure else None
+            left = None if wrote is None else self._left_of(wrote, other, span, gone)
+            if left is not None and self.before(other, span):
+                writes += left
+            elif left is None or not self.before(span, other):
+                later.append(box_of(other.piece.region))
+        return writes, later
 
     def _left_of(
         self, wrote: Box, write: TouchedTime, read: TouchedTime, gone: Sequence[TouchedTime]

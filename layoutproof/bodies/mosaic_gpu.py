@@ -48,7 +48,7 @@ from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value, dims_of
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import Dtype, Equation, Instruction, Variable, element_type_named, leaves_in, planted
+from layoutproof.ir.program import CodeStep, Dtype, Equation, Variable, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
@@ -468,7 +468,7 @@ def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
     return [_computed(on, variable, held) for variable in equation.outvars]
 
 
-def _statements(step: Instruction) -> list[str]:
+def _statements(step: CodeStep) -> list[str]:
     """What an operation does, each as a line of assembly, or as MLIR names it."""
     if step.name == "llvm.inline_asm":
         return [part.strip() for part in step.text.split(";") if part.strip()]
@@ -477,7 +477,7 @@ def _statements(step: Instruction) -> list[str]:
     return [f"{step.name} {step.text}" if step.name == "nvvm.tcgen05.wait" else step.name]
 
 
-def _meets(on: Pass, step: Instruction, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
+def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
     """`bar.arrive`, an arrival of each warp on a named barrier, or `bar.sync`, which also waits for those of all."""
     number: int | str | None = int(which) if which[0] != "$" else None
     if which[0] == "$" and int(which[1:]) < len(step.operands):

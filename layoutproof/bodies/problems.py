@@ -214,7 +214,7 @@ NAMED_ARRIVALS = Template(
 )
 NAMED_EARLY = Template(
     "bodies.named_early",
-    "which phase of {barrier} {thread} arrives in at line {line}: the one before may not have ended",
+    "which phase of {barrier} {thread} arrives in at line {line}: perhaps the one before has not ended",
 )
 NAMED_OTHER = Template(
     "bodies.named_other", "named barrier {number}, which is the compiler's own, or of other numbers of threads"

@@ -137,7 +137,7 @@ def primitive(name: str) -> Primitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class CodeStep:
     """An operation of code in the language of a GPU's compiler (`inline_mgpu`).
 
     name: MLIR's, of the operation.  text: of inline assembly its text, of others their attributes.  operands: of each a

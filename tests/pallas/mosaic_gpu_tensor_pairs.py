@@ -505,7 +505,7 @@ TENSOR_PAIRS = {
     "operand: overwritten too early": Pair(
         from_tensor, SQUARES, {"kept": False}, "dma_order", "the store comes before the MMA is waited for"
     ),
-    "operand: in the place of a sum that is read later": Pair(
+    "operand: over a sum that comes later": Pair(
         in_one_place, SQUARES, {"apart": True}, "initialised", "64 of 128 columns hold the operand"
     ),
     "given out: results overwritten early": Pair(

@@ -539,7 +539,7 @@ THREAD_PAIRS = {
     "cluster: a barrier that wants two arrivals of each": Pair(
         spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"
     ),
-    "threads: a named barrier that is not waited for": Pair(
+    "threads: a named barrier without its wait": Pair(
         by_name, LONG, {"awaited": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"
     ),
     "threads: an arrival on a named barrier before the load": Pair(
@@ -549,10 +549,10 @@ THREAD_PAIRS = {
         by_name, LONG, {"many": 192}, "dma_order", "a warp and a warpgroup are 160 threads of 192"
     ),
     "threads: a sum loaded while its MMA runs": Pair(
-        two_sums, SQUARES, {"first": 1}, "dma_order", "the wait leaves 1 MMA running, which is that of the second sum"
+        two_sums, SQUARES, {"first": 1}, "dma_order", "1 MMA runs on after the wait: that of the second sum"
     ),
     "threads: a sum stored while its MMA runs": Pair(
-        two_sums, SQUARES, {"cleared": 1}, "dma_order", "the wait leaves 1 MMA running, which is that of the second sum"
+        two_sums, SQUARES, {"cleared": 1}, "dma_order", "1 MMA runs on after the wait: that of the second sum"
     ),
     "threads: one place filled before its results are out": Pair(
         one_place, LONG, {"released": "before"}, "dma_order", "turn 1 fetches into what turn 0 copies out"

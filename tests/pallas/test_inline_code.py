@@ -21,7 +21,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 import layoutproof as lp
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
-from layoutproof.ir.program import Instruction
+from layoutproof.ir.program import CodeStep
 from layoutproof.pallas.from_jax.inline_code import inline_code
 from tests.pallas.mosaic_gpu_pairs import F
 from tests.pallas.mosaic_gpu_thread_pairs import bar
@@ -29,7 +29,7 @@ from tests.said import Said
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="as of jax 0.10.2"),
 ]
 
 ROWS = (jax.ShapeDtypeStruct((128, 128), F),)
@@ -45,7 +45,7 @@ def asm(text: str, *operands: Any, constraints: str = "", effects: bool = True) 
     llvm.inline_asm(void, list(operands), text, constraints, has_side_effects=effects)
 
 
-def read(code: Callable[..., Any], *types: tuple[tuple[int, ...], Any, Any]) -> tuple[Instruction, ...] | None:
+def read(code: Callable[..., Any], *types: tuple[tuple[int, ...], Any, Any]) -> tuple[CodeStep, ...] | None:
     avals = [jax.core.ShapedArray(shape, dtype) for shape, dtype, _ in types]
     params = {
         "flat_arg_types": tuple(layout for *_, layout in types),
@@ -64,9 +64,9 @@ def word(number: int) -> Any:
 
 
 def test_what_code_does_beside_computing_is_read() -> None:
-    assert read(lambda _: asm("bar.sync 5, 288;")) == (Instruction("llvm.inline_asm", "bar.sync 5, 288;"),)
+    assert read(lambda _: asm("bar.sync 5, 288;")) == (CodeStep("llvm.inline_asm", "bar.sync 5, 288;"),)
     passed = read(lambda _, n: asm("bar.arrive $0, 64;", n.registers[()], constraints="r"), NUMBER)
-    assert passed == (Instruction("llvm.inline_asm", "bar.arrive $0, 64;", ("$0",)),)
+    assert passed == (CodeStep("llvm.inline_asm", "bar.arrive $0, 64;", ("$0",)),)
     made = read(lambda _: nvvm.barrier(barrier_id=word(4), number_of_threads=word(64)))
     assert made is not None
     assert [(one.name, one.operands) for one in made] == [("nvvm.barrier", (4, 64))]
@@ -88,7 +88,7 @@ def test_a_number_in_the_code_of_each_lane_is_none() -> None:
     """One register of an array of 128 numbers, one in each lane."""
     lanes = ((128,), jnp.int32, plgpu.Layout.WG_STRIDED((128,), vec_size=1))
     found = read(lambda _, n: asm("bar.sync $0, 64;", n.registers.flat[0], constraints="r"), lanes)
-    assert found == (Instruction("llvm.inline_asm", "bar.sync $0, 64;", (None,)),)
+    assert found == (CodeStep("llvm.inline_asm", "bar.sync $0, 64;", (None,)),)
 
 
 def test_code_that_depends_on_the_gpu_or_raises_is_not_read() -> None:

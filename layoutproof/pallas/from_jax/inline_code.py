@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from layoutproof.ir.program import Instruction
+from layoutproof.ir.program import CodeStep
 from layoutproof.pallas.from_jax.of_jax import JaxAval, Params
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class _NoLaunch:
     """What code is given of the launch, of which nothing is known: who asks for a part of it raises AttributeError."""
 
 
-def inline_code(params: Params, avals: Sequence[JaxAval]) -> tuple[Instruction, ...] | None:
+def inline_code(params: Params, avals: Sequence[JaxAval]) -> tuple[CodeStep, ...] | None:
     """What code does beside computing in registers, in order; None where that is not known.
 
     params: of the primitive.  avals: of its operands.
@@ -61,7 +61,7 @@ def inline_code(params: Params, avals: Sequence[JaxAval]) -> tuple[Instruction, 
     return found[0] if all(each == found[0] for each in found) else None
 
 
-def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) -> tuple[Instruction, ...] | None:
+def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) -> tuple[CodeStep, ...] | None:
     import jax
     import numpy as np
     from jax._src.interpreters import mlir
@@ -102,7 +102,7 @@ def _made_for(gpu: tuple[int, int], params: Params, avals: Sequence[JaxAval]) ->
         return tuple(_steps(block, scalars))
 
 
-def _steps(block: ir.Block, scalars: dict[int, int]) -> Iterator[Instruction]:
+def _steps(block: ir.Block, scalars: dict[int, int]) -> Iterator[CodeStep]:
     """The operations of a block that do more than compute. scalars: of some registers the number of the operand."""
     for operation in block.operations:
         name = str(operation.operation.name)
@@ -118,7 +118,7 @@ def _steps(block: ir.Block, scalars: dict[int, int]) -> Iterator[Instruction]:
             text = ", ".join(f"{one}={attributes[one]}" for one in names)
         else:
             continue
-        yield Instruction(name, text, tuple(_operand(each, scalars) for each in operation.operands))
+        yield CodeStep(name, text, tuple(_operand(each, scalars) for each in operation.operands))
 
 
 def _is_pure(text: str) -> bool:
