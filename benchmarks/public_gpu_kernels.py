@@ -204,6 +204,7 @@ def _ragged(file: str, function: str, kinds: tuple[str, str] | None = None, **co
 _DOT = {"block_m": 64, "block_n": 64, "block_k": 128, "grid_minor_dim": 0}
 _DOT100 = {"block_m": 64, "block_n": 128, "block_k": 128}
 _BLOCKS = {"block_q": 64, "block_kv": 128, "num_stages": 2}
+_GATED80 = {"tile_m": 64, "tile_n": 64, "tile_k": 32}
 _GATED = {"tile_m": 128, "tile_n": 64, "tile_k": 64}
 _VJP = {"block_kv_dkv": 128, "block_kv_dq": 128}
 
@@ -215,7 +216,7 @@ CALLS = (
     GpuCall("attention sm100", "b200", _attention("sm100", block_q=256, block_kv=128, num_stages=2)),
     GpuCall("attention vjp sm90", "h100", _attention_vjp("sm90", block_q_dkv=64, block_q_dq=64, **_VJP)),
     GpuCall("attention vjp sm100", "b200", _attention_vjp("sm100", block_q_dkv=128, block_q_dq=128, **_VJP)),
-    GpuCall("gated linear unit sm80", "a100", _gated("sm80", tile_m=128, tile_n=128, tile_k=64)),
+    GpuCall("gated linear unit sm80", "a100", _gated("sm80", num_stages=2, **_GATED80)),
     GpuCall("gated linear unit sm90", "h100", _gated("sm90", **_GATED)),
     GpuCall("gated linear unit sm90 cluster", "h100", _gated("sm90", cluster_size_m=2, **_GATED)),
     GpuCall("gated linear unit sm100", "b200", _gated("sm100", **_GATED)),

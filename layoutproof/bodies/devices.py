@@ -29,7 +29,7 @@ from math import prod
 from typing import Any
 
 from layoutproof.bodies import problems
-from layoutproof.bodies.cells import Box, covered, meets
+from layoutproof.bodies.cells import Box, covered, meets, minus
 from layoutproof.bodies.class_of_devices import Walked, moved, shifts
 from layoutproof.bodies.effects import (
     Access,
@@ -374,6 +374,9 @@ class Devices:
                         continue
                     if one.event is other.event or self._in_order(one, other):
                         continue
+                    if one.piece.aside and other.piece.aside:
+                        # they meet in what they touch themselves, or nowhere
+                        continue
                     met = common_element(KNOWN, one.piece.region, other.piece.region)
                     if met is False or self.before(one, other) or self.before(other, one):
                         continue
@@ -465,19 +468,13 @@ class Devices:
             span
             for events in self.memory.values()
             for span in events
-            if span.event.spot is spot and not (span.event.kind in ("start", "filled") and span.piece.writes)
+            if span.event.spot is spot
+            and not (span.event.kind in ("start", "filled") and span.piece.writes)
+            and not span.piece.aside
         ]
         for span in spans:
             box = box_of(span.piece.region)
-            writes: list[Box] = []
-            later: list[Box | None] = []
-            for other in self.memory[span.piece.device, span.piece.memory]:
-                if other.piece.writes and other.event is not span.event:
-                    wrote = box_of(other.piece.region) if other.piece.sure else None
-                    if wrote is not None and self.before(other, span):
-                        writes.append(wrote)
-                    elif not self.before(span, other):
-                        later.append(box_of(other.piece.region))
+            writes, later = self._writes_before(span)
             # what a read may touch is written where all of the memory around it is
             around = hull_of(span.piece.region)
             if around is None or not covered(around, writes):
@@ -490,6 +487,39 @@ class Devices:
                 maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
+
+    def _writes_before(self, span: TouchedTime) -> tuple[list[Box], list[Box | None]]:
+        """What is surely written when something is read, and what may be; None of a part that is not known."""
+        writes: list[Box] = []
+        later: list[Box | None] = []
+        memory = self.memory[span.piece.device, span.piece.memory]
+        # what is stored in the same place as part of another array
+        aside = (other for other in memory if other.piece.aside and other.piece.writes)
+        gone = [one for one in aside if common_element(KNOWN, one.piece.region, span.piece.region) is not False]
+        for other in memory:
+            if not other.piece.writes or other.piece.aside or other.event is span.event:
+                continue
+            wrote = box_of(other.piece.region) if other.piece.sure else None
+            left = None if wrote is None else self._left_of(wrote, other, span, gone)
+            if left is not None and self.before(other, span):
+                writes += left
+            elif left is None or not self.before(span, other):
+                later.append(box_of(other.piece.region))
+        return writes, later
+
+    def _left_of(
+        self, wrote: Box, write: TouchedTime, read: TouchedTime, gone: Sequence[TouchedTime]
+    ) -> list[Box] | None:
+        """What is left of a write when something is read after others have perhaps written there; None = not known."""
+        left = [wrote]
+        for one in gone:
+            if self.before(read, one) or self.before(one, write):
+                continue
+            around = box_of(one.piece.region) if one.piece.sure else None
+            if around is None or not (self.before(write, one) and self.before(one, read)):
+                return None
+            left = [rest for box in left for rest in minus(box, around)]
+        return left
 
     def unstored(self, reference: BodyReference) -> DeviceProblem | None:
         """Where something of an array is not written on some device when all have ended; None where all is."""

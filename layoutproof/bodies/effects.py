@@ -26,6 +26,8 @@ ROLES = ("in", "out", "scratch", "prefetch", "fresh", "semaphore", "around")
 a pipeline's body, memory of the body around it."""
 
 
+COPIES_IN = "wait_gmem_to_smem"
+"""The semaphore of copies to shared memory that are on no barrier, named by what waits for it."""
 COPIES_OUT = "wait_smem_to_gmem"
 """The semaphore of copies to global memory, named by what waits for it."""
 MMAS = "wgmma_wait"
@@ -74,6 +76,8 @@ class BodyReference:
     orders: bool = False
     lanes: str = ""
     packing: int = 0
+    by_name: bool = False
+    within: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,8 +172,8 @@ class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
     mask: the condition for an element of the view, None = all.  value: the written one.
-    queue: of one that only begins here, on tensor memory of a GPU, what says that it has ended.  across: the axis of a
-    cluster along which it is done in the memory of all programs, "" for its own.
+    queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
+    across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
     """
 
     kind: str

@@ -25,6 +25,7 @@ from layoutproof.bodies import problems as texts
 from layoutproof.bodies.cells import Box, covered, kept_by, lost, number_at, stored, without
 from layoutproof.bodies.claims import LONGEST_LOOP, asked
 from layoutproof.bodies.effects import (
+    COPIES_IN,
     COPIES_OUT,
     MMAS,
     Access,
@@ -896,7 +897,7 @@ class FlightWalk:
             why = "; another was started since, which JAX takes for its end and PTX does not" if overtaken else why
             what = texts.PERHAPS_IN_FLIGHT(what, why)
         others = len(slot.flights) > 1
-        waits = key[0] if mma or key[0] == COPIES_OUT else f"the waits on {slot_text(*key)}"
+        waits = key[0] if mma or key[0] in (COPIES_IN, COPIES_OUT) else f"the waits on {slot_text(*key)}"
         hint: str = texts.LOOK_AT_BEFORE(waits)
         if others:
             more = " that takes all that is started on it; copies may want semaphores of their own"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
+from math import prod
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp, wrapped
@@ -49,9 +51,14 @@ from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import every_table
 
-PLACES = ("UnswizzleRef", "UntilingTransform")
+_BATCH = "ExpandLeadingBatchDimensionsTransform"
+PLACES = ("UnswizzleRef", "UntilingTransform", _BATCH)
 """Transforms of memory of a GPU that say where its elements lie and change none: a reference has the shape that they
 give, and is the same through them."""
+ALIASED = "ExtractAliasedRef"
+"""The transform that shows one of several arrays that have one place (`RefUnion`)."""
+LANES = 128
+"""Lanes of tensor memory."""
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
@@ -66,13 +73,47 @@ def view_of(on: Pass, value: BodyValue | Transformed) -> View:
 
 def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None, ...] | None) -> View:
     """A view through more transforms."""
-    for transform in transforms if isinstance(transforms, tuple) else [transforms]:
+    left = transforms if isinstance(transforms, tuple) else (transforms,)
+    if left and isinstance(left[0], Other) and left[0].kind == ALIASED:
+        lies = tuple(takewhile(lambda each: isinstance(each, Other) and each.kind in PLACES, left[1:]))
+        view, left = View(_member(on, view, left[0], lies)), left[1 + len(lies) :]
+    for transform in left:
         if isinstance(transform, Other) and transform.kind in PLACES:
             if view.steps:
                 raise UnsupportedOp(problems.VIEW_OF_PART(transform.kind))
         elif transform is not None:
             view = View(view.reference, (*view.steps, _step(on, view, transform)))
     return view
+
+
+def _member(on: Pass, union: View, transform: Other, lies: Sequence[Transform | None]) -> BodyReference:
+    """One of several arrays that have one place (`RefUnion`), each a reference of its own; one for equal ones."""
+    around, parts = union.reference, transform.parts
+    tensor = around.memory == "tmem"
+    if union.steps or around.memory not in ("shared", "tmem") or around.within or not on.kernel.by_events:
+        raise UnsupportedOp(problems.VIEW_THROUGH(transform.kind))
+    dtype, shape = element_type(parts["dtype"]), tuple(map(int, parts["shape"]))
+    dims, tilings, swizzle = _lies(shape, lies)
+    lanes, packing = parts["layout"] if tensor else ("", 0)
+    size = int(parts["columns"]) if tensor else -(-prod(dims) * ELEMENT_BITS[dtype] // 8)
+    first = int(parts["offset"])
+    within = (around.name, first, first + size)
+    for one in on.references:
+        if (one.within, one.dims, one.dtype, one.tilings, one.swizzle) == (within, dims, dtype, tilings, swizzle):
+            return one
+    found = replace(
+        around,
+        name=on.named("scoped"),
+        dims=dims,
+        dtype=dtype,
+        tilings=tilings,
+        swizzle=swizzle,
+        lanes=lanes,
+        packing=packing,
+        within=within,
+    )
+    on.references.append(found)
+    return found
 
 
 def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
@@ -492,17 +533,7 @@ def _masked_swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
 def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) -> View:
     """Memory that the body allocates. transforms: through which it sees it. An accumulator of a GPU holds zeros."""
     memory = aval.memory
-    dims = dims_of(aval)
-    tilings: list[tuple[int, ...]] = []
-    swizzle = 0
-    for transform in transforms:
-        if not isinstance(transform, Other) or transform.kind not in PLACES:
-            raise UnsupportedOp(problems.MEMORY_THROUGH(named(transform)))
-        if transform.kind == "UntilingTransform":
-            tilings.append(tuple(map(int, transform.parts["tiling"])))
-            dims = _untiled(dims, tilings[-1])
-        else:
-            swizzle = int(transform.parts["swizzle"])
+    dims, tilings, swizzle = _lies(dims_of(aval), transforms)
     role = "semaphore" if memory == "semaphore" else "fresh"
     name = on.named("scoped")
     dtype = element_type(aval.dtype)
@@ -522,7 +553,7 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         pipeline=pipeline,
         arrivals=arrivals,
         across=axes[0] if one_axis else "",
-        tilings=tuple(tilings),
+        tilings=tilings,
         swizzle=swizzle,
         orders=bool(getattr(aval.dtype, "orders_tensor_core", False)),
         lanes=aval.lanes,
@@ -533,6 +564,36 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         zeros = Value(dims, aval.dtype, "a zero")
         on.effects.append(Access("write", View(found), on.spot(), zeros))
     return View(found)
+
+
+def _lies(
+    dims: tuple[int, ...], transforms: Sequence[Transform | None]
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:
+    """How memory lies: the extents that the body sees, the tiles, and the bytes of rows that are permuted."""
+    tilings: list[tuple[int, ...]] = []
+    swizzle = 0
+    for transform in transforms:
+        if not isinstance(transform, Other) or transform.kind not in PLACES:
+            raise UnsupportedOp(problems.MEMORY_THROUGH("" if transform is None else named(transform)))
+        if transform.kind == "UntilingTransform":
+            tilings.append(tuple(map(int, transform.parts["tiling"])))
+            dims = _untiled(dims, tilings[-1])
+        elif transform.kind == _BATCH:
+            dims = _batched(dims, tuple(map(int, transform.parts["batch_shape"])))
+        else:
+            swizzle = int(transform.parts["swizzle"])
+    return dims, tuple(tilings), swizzle
+
+
+def _batched(dims: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of arrays of tensor memory that lie side by side in its columns. Of other rows it may be another one.
+
+    >>> _batched((128, 512), (2,))
+    (2, 128, 256)
+    """
+    if len(dims) != 2 or dims[0] != LANES or dims[1] % prod(batch):
+        raise UnsupportedOp(problems.MEMORY_THROUGH(_BATCH))
+    return (*batch, dims[0], dims[1] // prod(batch))
 
 
 def _untiled(dims: tuple[int, ...], tiling: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ class DeviceMemory:
 
     device: whose it is; the first of those that share it.  memory: the kernel, the array, and of a window that moves
     the program whose it is.  sure: whether all of it is touched in any case.  adds: element by element, never two at
-    once.
+    once.  aside: whether it is only touched as another array has the same place.
     """
 
     device: int
@@ -32,6 +32,7 @@ class DeviceMemory:
     does: str
     sure: bool = True
     adds: bool = False
+    aside: bool = False
 
     @property
     def reads(self) -> bool:
@@ -50,6 +51,7 @@ class Event:
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
+    by_name: whether the barrier is one of the hardware, which begins anew after each phase.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Event:
     sent: Key | None = None
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
+    by_name: bool = False
 
 
 class _Numbers:

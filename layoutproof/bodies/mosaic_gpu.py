@@ -14,16 +14,19 @@ may be used before; a store to it is there after `commit_tmem`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import (
+    COPIES_IN,
     COPIES_OUT,
     MMAS,
     TENSOR,
     TENSOR_LOADS,
     TENSOR_STORES,
+    WARPS,
     Access,
     BodyReference,
     Committed,
@@ -42,10 +45,10 @@ from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory import allocated, load, loaded, through, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.programs import axis_of
-from layoutproof.bodies.values import Value
+from layoutproof.bodies.values import Value, dims_of
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import Equation, element_type_named, leaves_in, planted
+from layoutproof.ir.program import CodeStep, Dtype, Equation, Variable, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
@@ -80,8 +83,10 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     if len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
     # of jax 0.12
-    if params.get("has_user_predicate") or not params.get("has_barrier", True):
+    if params.get("has_user_predicate"):
         raise UnsupportedOp(problems.COPY_FORM())
+    if not params.get("has_barrier", True):
+        return _copy_by_lanes(on, equation, operands)
     trees = [params[f"{side}_transforms_treedef"] for side in ("src", "dst", "barrier")]
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
@@ -92,6 +97,20 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
         source = _own_part(on, source, params["leader_tracked"], axis)
     on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
     return []
+
+
+def _copy_by_lanes(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A copy without a barrier (cp.async), of GPUs before Hopper: a group of its own, and nothing clips its box."""
+    trees = [equation.params[f"{side}_transforms_treedef"] for side in ("src", "dst")]
+    source, target = _views(on, operands[:2], trees, operands[2:])
+    on.instructions.append(GpuInstruction(COPIES_IN, on.spot()))
+    on.effects.append(StartedCopy(source, target, _queue(on, COPIES_IN), on.spot()))
+    return []
+
+
+def _wait_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wait_gmem_to_smem`."""
+    return _wait_in_order(on, COPIES_IN, _left(equation, operands))
 
 
 def _own_part(on: Pass, source: View, partition: object, axis: str) -> View:
@@ -210,18 +229,30 @@ def _wgmma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Body
     left, right = loaded_from if len(held) == 2 else (as_array(operands[1]), *loaded_from)
     if acc.dims is None:
         raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
-    depth = left.dims[-1]
+    value = _product(on, acc.dims, element_type_named(acc.dtype), left, right)
+    # both end together: where threads are run, the sum is there when the MMA has ended
+    on.effects.append(Access("add", acc, on.spot(), value, queue=MMAS if on.kernel.by_events else ""))
+    on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
+    return []
+
+
+def _product(on: Pass, dims: tuple[int, ...], dtype: Dtype, left: Value, right: Value) -> Value:
+    """A product of matrices, whose numbers no term says; where it is undefined a row or a column is."""
 
     def undefined(index: Index) -> Term:
-        at = on.witness(depth)
+        at = on.witness(left.dims[-1])
         return any_of([left.undefined((index[0], at)), right.undefined((at, index[1]))])
 
     defined = left.defined and right.defined
-    dtype = element_type_named(acc.dtype)
-    value = Value(acc.dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
-    on.effects.append(Access("add", acc, on.spot(), value))
-    on.effects.append(StartedUse(tuple(held), _queue(on, MMAS), on.spot()))
-    return []
+    return Value(dims, dtype, problems.MATRIX_PRODUCT(), None if defined else undefined)
+
+
+def _mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`mma`: a sum and a product of arrays in registers, at once."""
+    acc, left, right = map(as_array, operands)
+    product = _product(on, acc.dims, acc.dtype, left, right)
+    doubt = None if acc.defined and product.defined else lambda at: any_of([acc.undefined(at), product.undefined(at)])
+    return [Value(acc.dims, acc.dtype, problems.MATRIX_PRODUCT(), doubt)]
 
 
 def _operand(on: Pass, operand: View) -> Value:
@@ -237,12 +268,22 @@ def _wgmma_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
 
 
 def _accumulated(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """A load of an accumulator, which waits for the MMAs first."""
+    """A load of an accumulator, which waits for all MMAs but the last ones first (`wait_n`; None = for none)."""
     left = equation.params["wait_n"]
-    if left != 0:
+    if left != 0 and not on.kernel.by_events:
         raise UnsupportedOp(problems.LOAD_LEAVES(left))
-    _wait_in_order(on, MMAS)
+    if left is not None:
+        _wait_in_order(on, MMAS, Term("int", int(left)))
     return [load(on, view_of(on, operands[0]), equation.outvars[0])]
+
+
+def _accumulates(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """`wgmma_accumulator_store`, which also gives what it has stored."""
+    if not on.kernel.by_events:
+        raise UnsupportedOp(problems.ACCUMULATOR_STORE())
+    value = as_array(operands[1])
+    on.effects.append(Access("write", view_of(on, operands[0]), on.spot(), value))
+    return [value]
 
 
 def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -288,8 +329,7 @@ def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
     value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
     with on.under(*_leads(on, axis)):
         for view in (left, right):
-            queue = TENSOR if view.reference.memory == "tmem" else ""
-            on.effects.append(Access("read", view, on.spot(), queue=queue, across=axis))
+            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axis))
         for kind, condition in (("add", adds), ("write", negation(adds))):
             if condition is not FALSE:
                 with on.under(condition):
@@ -389,12 +429,91 @@ def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     return [*ids, more]
 
 
+_NAMED_BARRIER = re.compile(r"bar(?:rier)?(?:\.cta)?\.(sync|arrive)(?:\.aligned)?\s+(\$?\d+)\s*,\s*(\d+)")
+"""A named barrier in assembly: what is done, which one, for how many threads (PTX ISA, bar, barrier)."""
+_BARRIERS = {"nvvm.barrier": "bar.sync", "nvvm.barrier.arrive": "bar.arrive"}
+"""Operations of MLIR that are one of a named barrier: their operands are which one, and for how many threads."""
+_TENSOR_WAITS = {
+    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<load>": TENSOR_LOADS,
+    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<store>": TENSOR_STORES,
+}
+"""Waits of each warp for what it has started on tensor memory itself.
+
+What its warpgroup then does together, which warps have to meet for, is looked at where JAX puts no barriers around it.
+"""
+NAMED_BARRIERS = 16
+"""Those that a program has (PTX ISA, bar, barrier)."""
+_WARP = 32
+
+
 def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
-    """`inline_mgpu`: of code that is none of JAX's own fences nothing is known."""
-    statements = [part.strip() for part in str(equation.params.get("ptx", "")).split(";") if part.strip()]
-    if not statements or operands or not all(part.startswith("fence.proxy.") for part in statements):
+    """`inline_mgpu`: code of fences, of named barriers, and of what computes in registers alone."""
+    steps = equation.params.get("code")
+    if steps is None:
         raise UnsupportedOp(problems.INLINE_CODE())
-    return []
+    for step in steps:
+        for done in _statements(step):
+            if done.startswith(("fence.proxy.", "nvvm.fence.proxy")):
+                continue
+            if done in _TENSOR_WAITS and not on.kernel.ordered:
+                _wait_in_order(on, _TENSOR_WAITS[done])
+                continue
+            found = _NAMED_BARRIER.fullmatch(done)
+            if found is None:
+                raise UnsupportedOp(problems.INLINE_OPERATION(done))
+            _meets(on, step, operands, *found.groups())
+    held = [as_array(operand) for operand in operands]
+    if any(not dims_of(variable.aval) for variable in equation.outvars):
+        raise UnsupportedOp(problems.INLINE_NUMBER())
+    return [_computed(on, variable, held) for variable in equation.outvars]
+
+
+def _statements(step: CodeStep) -> list[str]:
+    """What an operation does, each as a line of assembly, or as MLIR names it."""
+    if step.name == "llvm.inline_asm":
+        return [part.strip() for part in step.text.split(";") if part.strip()]
+    if step.name in _BARRIERS and len(step.operands) == 2 and isinstance(step.operands[1], int):
+        return [f"{_BARRIERS[step.name]} $0, {step.operands[1]}"]
+    return [f"{step.name} {step.text}" if step.name == "nvvm.tcgen05.wait" else step.name]
+
+
+def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
+    """`bar.arrive`, an arrival of each warp on a named barrier, or `bar.sync`, which also waits for those of all."""
+    number: int | str | None = int(which) if which[0] != "$" else None
+    if which[0] == "$" and int(which[1:]) < len(step.operands):
+        number = step.operands[int(which[1:])]
+    if number is None or int(threads) % _WARP or not on.kernel.by_events:
+        raise UnsupportedOp(problems.INLINE_OPERATION(f"bar.{does} {which}, {threads}"))
+    at = Term("int", number) if isinstance(number, int) else on.scalar(as_array(operands[int(number[1:])]))
+    name = f"barriers of {threads} threads"
+    found = next((r for r in on.references if r.name == name), None)
+    if found is None:
+        found = BodyReference(
+            name,
+            "semaphore",
+            (NAMED_BARRIERS,),
+            "barrier",
+            "semaphore",
+            arrivals=int(threads) // _WARP,
+            by_name=True,
+        )
+        on.references.append(found)
+    part = ViewStep("slices", found.dims, (), (Slice(at, ONE, single=True),))
+    slot = View(found, (part,))
+    on.effects.append(Signal(slot, Term("int", 1 if on.warps else WARPS), on.spot()))
+    if does == "sync":
+        on.effects.append(Wait(slot, slot, on.spot()))
+
+
+def _computed(on: Pass, variable: Variable, given: Sequence[Value]) -> Value:
+    """What code computes of some arrays: no term says it, and nothing of it is defined where a part of them is not."""
+    dims = dims_of(variable.aval)
+
+    def undefined(index: Index) -> Term:
+        return any_of([one.undefined(tuple(map(on.witness, one.dims))) for one in given])
+
+    doubt = None if all(one.defined for one in given) else undefined
+    return Value(dims, variable.aval.dtype, problems.INLINE_CODE(), doubt)
 
 
 def _warps(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -438,13 +557,14 @@ NOT_EVERYWHERE = frozenset(
         "wgmma_ref", "wgmma_wait", "wgmma_accumulator_deref_p", "wgmma_accumulator_store_p",
         "tcgen05_mma", "tcgen05_commit_arrive", "async_load", "wait_load_tmem", "async_store_tmem", "commit_tmem",
         "async_copy_smem_to_tmem", "async_copy_scales_to_tmem", "async_copy_sparse_metadata_to_tmem",
-        "try_cluster_cancel", "query_cluster_cancel",
+        "try_cluster_cancel", "query_cluster_cancel", COPIES_IN,
     )
 )  # fmt: skip
 """Primitives of instructions that not every GPU of Mosaic GPU has; `hardware.mosaic_gpu` says which one has them."""
 
 PRIMITIVES: dict[str, Rule] = {
     "copy_gmem_to_smem": _copy_in,
+    "wait_gmem_to_smem": _wait_in,
     "copy_smem_to_gmem": _copy_out,
     "commit_group": _commit_group,
     "wait_smem_to_gmem": _wait_out,
@@ -453,7 +573,9 @@ PRIMITIVES: dict[str, Rule] = {
     "barrier_wait": _wait,
     "wgmma_ref": _wgmma,
     "wgmma_wait": _wgmma_wait,
+    "mma": _mma,
     "wgmma_accumulator_deref_p": _accumulated,
+    "wgmma_accumulator_store_p": _accumulates,
     "run_state": _run_state,
     "tcgen05_mma": _tensor_mma,
     "tcgen05_commit_arrive": _tensor_arrives,

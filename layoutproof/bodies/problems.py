@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layoutproof.core.message import Template
 
+ACCUMULATOR_STORE = Template("bodies.accumulator_store", "a store to an accumulator in a kernel of one thread")
 ACCUMULATOR_SHAPE = Template("bodies.accumulator_shape", "an accumulator whose shape depends on data")
 AND_RUNS = Template("bodies.and_runs", "the bitwise and with {mask}, which has {runs} runs of ones")
 ARITHMETIC_SHIFT = Template("bodies.arithmetic_shift", "an arithmetic shift of {dtype}")
@@ -98,6 +99,12 @@ HANDED_NUMBER = Template("bodies.handed_number", "a number that a loop hands on"
 HANDED_VALUE = Template("bodies.handed_value", "a value that a loop hands on")
 ENOUGH_BYTES = Template("bodies.enough_bytes", "whether {semaphore} has {size} bytes of {total}, by {number}")
 INLINE_CODE = Template("bodies.inline_code", "the primitive inline_mgpu (code of the compiler's own language)")
+INLINE_NUMBER = Template(
+    "bodies.inline_number", "a number that code of the compiler's own language computes, and that lanes may differ in"
+)
+INLINE_OPERATION = Template(
+    "bodies.inline_operation", "{operation} in code of the compiler's own language (inline_mgpu)"
+)
 INDEX_ARRAY = Template("bodies.index_array", "an index that is an array")
 IN_FLIGHT_AT_END = Template(
     "bodies.in_flight_at_end", "a copy that moves {memory} is in flight when the kernel ends: not modelled"
@@ -202,6 +209,16 @@ MEMORY_THROUGH = Template("bodies.memory_through", "memory through {transform}")
 MESH_SIZE = Template("bodies.mesh_size", "a mesh of {devices} devices; up to {most} are run")
 MESH_UNKNOWN = Template("bodies.mesh_unknown", "the mesh of devices is not known: nothing around the call says it")
 MOST_PROGRAMS = Template("bodies.most_programs", "more than {most:,} programs")
+NAMED_ARRIVALS = Template(
+    "bodies.named_arrivals", "which arrivals on {barrier} end which phase: more threads come than it has"
+)
+NAMED_EARLY = Template(
+    "bodies.named_early",
+    "which phase of {barrier} {thread} arrives in at line {line}: perhaps the one before has not ended",
+)
+NAMED_OTHER = Template(
+    "bodies.named_other", "named barrier {number}, which is the compiler's own, or of other numbers of threads"
+)
 NEVER_ARRIVES = Template(
     "bodies.never_arrives",
     "{thread} waits for arrival {wanted} on {barrier}, which has {arrived} when every other thread has "
@@ -366,6 +383,7 @@ UNITS_DEPEND = Template("bodies.units_depend", "what is done in shared memory de
 UNITS_ELSEWHERE = Template(
     "bodies.units_elsewhere", "global memory that is written outside of the loop over the work that a GPU gives out"
 )
+UNITS_NAMED = Template("bodies.units_named", "named barriers in a kernel whose work a GPU gives out")
 UNITS_LEFT = Template("bodies.units_left", "whether there is more work")
 UNITS_LOOP = Template("bodies.units_loop", "work that a GPU gives out, and no loop that goes on while there is more")
 UNITS_ORDER = Template("bodies.units_order", "global memory that is written by how much work a program has done before")

@@ -16,6 +16,12 @@ arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`
 accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
 pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
 
+A named barrier of the hardware (`bar.sync`, `bar.arrive`) counts warps, and begins anew when all are there that it is
+for. Who waits does so for the phase of its own arrival. So each thread has to arrive once in each phase, and not again
+before it has ended: then the k-th arrival of each is of the k-th phase, as in the count that only adds up. That no
+thread can arrive too early is seen from runs in which one of its arrivals does not count (PTX ISA 8.7, bar: it has 16,
+of which 0 and those of warpgroups are the compiler's own; `warpgroup_barrier` in jax/experimental/mosaic/gpu/utils.py).
+
 Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
 in shared memory: one of each such class is run.
 """
@@ -25,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Any, TypeVar
 
@@ -33,6 +39,7 @@ from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered
 from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
+    COPIES_IN,
     COPIES_OUT,
     MMAS,
     TENSOR,
@@ -57,6 +64,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
+from layoutproof.bodies.one_place import in_others
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
@@ -75,6 +83,8 @@ MOST_EVENTS = 6_000
 _MEET = "warps"
 """The semaphore by which warps of a warpgroup wait for each other before and after what they do by themselves."""
 _FREES = "frees"
+_IN_ORDER = (COPIES_IN, COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)
+"""What ends in the order of its starts, and is waited for by numbers of groups."""
 _TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
@@ -122,20 +132,27 @@ def _check_warps(body: Body) -> None:
 
     Each warp looks at the parity of the phase that it waits for, and waits for the copies that it has started itself.
     """
-    waits = [(e.semaphore.reference.name, _by_warps(e)) for e in body.effects if isinstance(e, Wait)]
+    waits = [
+        (e.semaphore.reference.name, _by_warps(e))
+        for e in body.effects
+        if isinstance(e, Wait) and not e.semaphore.reference.by_name
+    ]
     waits += [(COPIES_OUT, True) for e in body.effects if _by_warps(e) and _is_copy_out(e)]
     for name in sorted({name for name, apart in waits if apart} & {name for name, apart in waits if not apart}):
         raise Unsupported(problems.WARPS_WAIT(name))
 
 
 def _check_unordered(body: Body) -> None:
-    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory."""
+    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory.
+
+    The lanes of a warp that load or store by themselves are not looked at. Its copies and MMAs are started by one.
+    """
     for reference in body.references:
         if reference.across:
             raise Unsupported(problems.READ_AND_STORED(reference.name))
     accesses = [effect for effect in body.effects if isinstance(effect, Access)]
-    for effect in body.effects:
-        if _by_warps(effect):
+    for effect in filter(_by_warps, body.effects):
+        if isinstance(effect, Committed) or (isinstance(effect, Access) and effect.queue != TENSOR):
             raise Unsupported(problems.READ_AND_STORED("memory of warps"))
     read = {effect.view.reference.name for effect in accesses if effect.kind == "read"}
     for effect in accesses:
@@ -157,7 +174,7 @@ def _is_shared(view: View) -> bool:
 
 
 def _is_copy_out(effect: Effect) -> bool:
-    return isinstance(effect, StartedCopy) and effect.semaphore.reference.in_order
+    return isinstance(effect, StartedCopy) and effect.semaphore.reference.name == COPIES_OUT
 
 
 def _by_warps(effect: Effect) -> bool:
@@ -192,59 +209,93 @@ def _traced(
     kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
 ) -> tuple[list[Place], list[list[Event]]]:
     """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
-    warps = WARPS if any(map(_by_warps, kernel.body.effects)) else 1
+    warps = _threads_of_each(kernel)
     grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
     threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
     places = [place for place in threads for _ in range(warps)]
     traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
-        shared = {r.name for r in kernel.body.references if r.memory == "shared"}
+        shared = {r.name: r.memory for r in kernel.body.references if r.memory in _SHARED}
         for each in events:
             _check_lanes(each, shared)
+        for k in range(0, len(events) if warps > 1 else 0, warps):
+            _check_apart(events[k], [event for each in events[k + 1 : k + warps] for event in each])
     for k in range(0, len(traces), warps):
         if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
             raise Unsupported(problems.WARPS_WRITE())
     return places, events
 
 
-def _check_lanes(events: Sequence[Event], shared: Collection[str]) -> None:
+def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
     """Raises Unsupported where the lanes of a warpgroup may meet, and JAX puts no barrier of its own between them.
 
-    Each lane loads and stores a part of what its warpgroup does, and one of them starts the copies. All of them meet at
-    `commit_smem` and at a wait for copies out, which have barriers, and each arrives by itself. So nothing is left to
-    order where a thread stores to no memory that it reads, starts no copy into what it reads, and stores again behind
-    such a barrier alone. JAX asks for the first two (`CompilerParams` in core.py of jax 0.10.2), "at least".
+    Each lane loads and stores a part of what its warpgroup does, each warp has its part of an MMA, and one lane starts
+    the copies. All of them meet at `commit_smem` and at a wait for copies out, which have barriers, and where the
+    warpgroup waits at a named barrier. Each arrives by itself, and waits by itself for copies. So nothing is left to
+    order where, with no meeting between, no lane touches what another one has stored, and none stores, or starts a
+    copy, into what another one has read (`CompilerParams` in core.py of jax 0.10.2 asks for that and more).
+    Of tensor memory each warp has lanes of its own, and one lane starts the MMAs.
 
-    shared: names of the memory that lanes share.
+    shared: the memory that lanes share, by name.
     """
-    read: set[str] = set()
-    changed: set[str] = set()
     since: list[DeviceMemory] = []
     for event in events:
-        if event.kind == "commit" or (event.kind, event.queue) == ("drain", COPIES_OUT):
+        meets = event.kind == "phase" and event.semaphore is not None and event.by_name and not _is_of_warp(event)
+        drained = event.kind == "drain" and event.queue in (COPIES_IN, COPIES_OUT)
+        if meets or drained or event.kind == "commit":
             since = []
         for piece in event.pieces:
             name = piece.memory[1]
-            if piece.does == _FREES or name not in shared:
+            # what a copy reads has to be committed, and there all have met
+            if piece.does == _FREES or name not in shared or (event.kind == "start" and not piece.writes):
                 continue
-            copied = event.kind == "start"
-            read |= {name} if piece.reads and not copied else set()
-            changed |= {name} if piece.writes else set()
-            if piece.writes and not copied:
-                if any(
-                    one.memory == piece.memory and common_element(KNOWN, one.region, piece.region) is not False
-                    for one in since
-                ):
+            alone = event.kind == "start" or event.queue == TENSOR
+            for one in since:
+                met = one.memory == piece.memory and (one.writes or piece.writes)
+                met = met and (alone or shared[name] != "tmem")
+                if met and common_element(KNOWN, one.region, piece.region) is not False:
                     raise Unsupported(problems.READ_AND_STORED(name))
+            if not alone:
                 since.append(piece)
-    for name in sorted(read & changed):
-        raise Unsupported(problems.READ_AND_STORED(name))
+
+
+def _threads_of_each(kernel: Kernel) -> int:
+    """As how many threads a warpgroup is run: as its warps where they do different things.
+
+    Where they do not meet before and after that, what they do together is a thread of its own, and comes first.
+    """
+    if not any(map(_by_warps, kernel.body.effects)):
+        return 1
+    return WARPS if kernel.ordered else WARPS + 1
+
+
+def _check_apart(together: Sequence[Event], apart: Sequence[Event]) -> None:
+    """Raises Unsupported where warps that do not meet do more than first each its own, and then something together."""
+    does = [event for event in together if event.pieces or event.semaphore or event.queue]
+    own = [event.spot for event in apart if event.pieces or event.semaphore or event.queue]
+    if not does or not own:
+        return
+    first = min(spot.number for spot in own)
+    around = any(not loop.warps for spot in own for loop in spot.loops[: _depth(spot)])
+    if around or any(event.spot.number < first for event in does):
+        raise Unsupported(problems.READ_AND_STORED("memory of warps"))
+
+
+def _depth(spot: Spot) -> int:
+    """How many loops are around what warps do by themselves."""
+    return next(k for k, loop in enumerate(spot.loops) if loop.warps)
+
+
+def _is_of_warp(event: Event) -> bool:
+    return any(loop.warps for loop in event.spot.loops)
 
 
 def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
     """The threads of one program for each amount of work, as `work_units` says which are enough."""
     body: Body = kernel.body
+    if any(reference.by_name for reference in body.references):
+        raise Unsupported(problems.UNITS_NAMED())
     most = body.unknowns[body.units].high - 1
     apart = [name for name in kernel.grid_names if name not in kernel.together]
     extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
@@ -357,6 +408,7 @@ class Warpgroups(Devices):
         references: Sequence[BodyReference] = kernel.body.references
         self._arrivals = {r.name: _phase(kernel, r) for r in references}
         self._tensor = {r.name for r in references if r.memory == "tmem"}
+        self._sums = {r.name for r in references if r.memory == "regs"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
         self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
         other = {r.name for r in references if not r.orders}
@@ -365,6 +417,59 @@ class Warpgroups(Devices):
             passed = [[_passed(event, other) for event in each] for each in self.events]
             self._ordering = Warpgroups(kernel, places, passed, plain=True)
         self.look()
+        self._early_arrival = None if plain else self._arrives_early() or self._joined()
+
+    def _arrives_early(self) -> Unsupported | None:
+        """Why the k-th arrivals on a named barrier may not be those of its k-th phase; None where they are.
+
+        Raises Unsupported where it is not known how many arrivals end a phase.
+        """
+        arrivals: dict[Key, dict[int, list[Event]]] = {}
+        for device, events in enumerate(self.events):
+            for event in events:
+                if event.by_name and event.kind == "start" and event.semaphore is not None:
+                    arrivals.setdefault(event.semaphore, {}).setdefault(device, []).append(event)
+        (kernel,) = self.kernels
+        warpgroups = int(dict(zip(kernel.grid_names, kernel.grid, strict=True)).get(kernel.threads, 1))
+        numbers = [(key[0], key[3]) for key in arrivals]
+        for program, at in numbers:
+            if at[0] <= warpgroups or numbers.count((program, at)) > 1:
+                raise Unsupported(problems.NAMED_OTHER(at[0]))
+        awaited = {event.semaphore for events in self.events for event in events if event.kind == "phase"}
+        for key, of in ((key, of) for key, of in arrivals.items() if key in awaited):
+            name = slot_text(key[2], key[3])
+            if sum(max(event.amount for event in own) for own in of.values()) > self._arrivals[key[2]]:
+                return Unsupported(problems.NAMED_ARRIVALS(name))
+            for device, own in of.items():
+                for one, other in pairwise(own):
+                    # it does not count, and so no phase ends that it is of
+                    if self.run(frozenset((("come", device, one.position),)))[0][device] > other.position:
+                        return Unsupported(problems.NAMED_EARLY(name, self.name(device), _line(other.spot)))
+        return None
+
+    def _joined(self) -> Unsupported | None:
+        """Why warps may wait for what they do together later, of which each does its part; None where none does."""
+        many = self.places.count(self.places[0])
+        for first in range(0, len(self.events) if many > WARPS else 0, many):
+            does = (e.position for e in self.events[first] if e.pieces or e.semaphore or e.queue)
+            begins = next(does, None)
+            ends = [len(events) for events in self.events[first + 1 : first + many]]
+            if begins is None or not any(n > 1 for n in ends):
+                continue
+            if list(self.run(frozenset((("at", first, begins),)))[0][first + 1 : first + many]) != ends:
+                return Unsupported(problems.READ_AND_STORED("memory of warps"))
+        return None
+
+    def _is_of_one(self, one: Event, other: Event) -> bool:
+        """Whether two events are of one warpgroup whose warps do not meet."""
+        many = self.places.count(self.places[0])
+        return many > WARPS and one.device // many == other.device // many and one.device != other.device
+
+    def unwritten(self, spot: Spot) -> DeviceProblem | None:
+        """As of `Devices`. Raises Unsupported where it is not known which phases end when."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
+        return super().unwritten(spot)
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
@@ -410,6 +515,11 @@ class Warpgroups(Devices):
         """All that goes wrong between threads, and on each of them with its copies."""
         stuck = self._stuck()
         yield from stuck
+        if self._early_arrival is not None:
+            # waits are for later phases than they are here: who waits for ever does so there, too
+            if not stuck:
+                raise self._early_arrival
+            return
         if not stuck:
             yield from self._unseen()
             yield from self._unended()
@@ -427,8 +537,12 @@ class Warpgroups(Devices):
             ended = self._problem("own", what, problems.LOOK_AT_LINE(_line(event.spot)), one.piece.region.name, event)
             return replace(ended, sure=False)
         if any(super(Warpgroups, self).before(*pair) for pair in ((one, other), (other, one))):
-            return self._out_of_tensor_order(one, other, met)
+            out = self._out_of_tensor_order(one, other, met)
+            return replace(out, sure=out.sure and not self._is_of_one(one.event, other.event))
         found = super()._met(one, other, met)
+        if found is not None and self._is_of_one(one.event, other.event):
+            # what warps do together one of them does after what it has done itself
+            return replace(found, kind="own", sure=False)
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
@@ -436,11 +550,26 @@ class Warpgroups(Devices):
             # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
-        followed = any(
-            span.event.queue == MMAS and any(e.queue == MMAS and e.kind == "use" for e in self._until_waited(span))
-            for span in started
-        )
-        return replace(found, kind="own", sure=found.sure and not followed)
+        followed = any(map(self._is_followed, started))
+        return replace(found, kind="own", sure=found.sure and not followed and not any(map(self._is_needed, started)))
+
+    def _is_followed(self, span: TouchedTime) -> bool:
+        """Whether another MMA was started before one was waited for; who touches the sum of one has no such excuse."""
+        until = (event.kind for event in self._until_waited(span) if event.queue == MMAS)
+        mma = span.event.queue == MMAS and span.piece.region.name not in self._sums
+        # its own group ends first
+        return mma and [*until].count("close") > 1
+
+    def _is_needed(self, span: TouchedTime) -> bool:
+        """Whether a load of tensor memory may have ended as a store to tensor memory before the next arrival needs it.
+
+        JAX asks for a wait there, too (`async_load_tmem`), and kernels in use have none.
+        """
+        if span.event.queue != TENSOR_LOADS:
+            return False
+        then = self.events[span.event.device][span.event.position + 1 :]
+        until = next((k for k, e in enumerate(then) if e.semaphore is not None and e.kind != "phase"), len(then))
+        return any(event.queue == TENSOR_STORES and event.kind == "use" for event in then[:until])
 
     def _out_of_tensor_order(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem:
         """What only barriers order that do not order tensor memory."""
@@ -476,7 +605,7 @@ class Warpgroups(Devices):
         """Phases that end while a thread has still to see the one before."""
         for device, events in enumerate(self.events):
             for event in events:
-                if event.kind != "phase":
+                if event.kind != "phase" or event.by_name:
                     continue
                 key = event.semaphore
                 assert key is not None
@@ -492,7 +621,7 @@ class Warpgroups(Devices):
     def _unended(self) -> Iterator[DeviceProblem]:
         """Copies, and MMAs, that nothing has waited for when the threads have ended."""
         for spans in self.memory.values():
-            for span in spans:
+            for span in (s for s in spans if not s.piece.aside):
                 kind, device, position = span.end
                 if kind == "at" and position < len(self.events[device]):
                     continue
@@ -522,8 +651,9 @@ class Warpgroups(Devices):
         shared = {r.name for r in self.kernels[0].body.references if r.memory == "shared"}
         commits = [event for events in self.events for event in events if event.kind == "commit"]
         for spans in self.memory.values():
-            stores = [s for s in spans if s.event.kind == "touch" and s.piece.writes]
-            for read in (s for s in spans if s.event.kind in ("start", "use")):
+            own = [span for span in spans if not span.piece.aside]
+            stores = [s for s in own if s.event.kind == "touch" and s.piece.writes]
+            for read in (s for s in own if s.event.kind in ("start", "use")):
                 if read.piece.writes and read.piece.region.name not in shared:
                     continue
                 for store in stores:
@@ -607,7 +737,7 @@ def _signals(events: Sequence[Event]) -> list[int]:
 def _waited(events: Sequence[Event]) -> dict[int, int]:
     """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
     ends: dict[int, int] = {}
-    open_: dict[str, list[list[int]]] = {name: [[]] for name in (COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)}
+    open_: dict[str, list[list[int]]] = {name: [[]] for name in _IN_ORDER}
     for event in events:
         groups = open_.get(event.queue, [])
         match event.kind:
@@ -627,6 +757,7 @@ class _ThreadTrace(Run):
     """One thread of one program: its events in order. A domain of `forward`.
 
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
+    Where they do not meet, 0 is what they do together, and they are counted from 1 (`_threads_of_each`).
     units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
     through.
     """
@@ -649,6 +780,7 @@ class _ThreadTrace(Run):
         ]
         self._last_shared = max(shared, default=-1)
         self.events: list[Event] = []
+        self._in_one_place = {r.name: r for r in self.body.references if r.within is not None}
         self._phases: dict[Key, int] = {}
         # a copy out that data decide on and that nothing has waited for: its line, and the condition
         self._perhaps: tuple[str, OpenCondition] | None = None
@@ -676,6 +808,11 @@ class _ThreadTrace(Run):
         spot = Spot(nest.first, (), nest.around, nest.loop.source)
         mine: Key = (first, 0, _MEET, (self.warp,))
         meet: Key = (first, 0, _MEET, ())
+        if not self.kernel.ordered:
+            # nothing holds them together
+            if self.warp:
+                forward(nest.parts, self, here.turn(nest.loop, self.warp - 1, {}), state)
+            return
         if self.warp:
             self._note("wait", spot, here, 1, mine)
         for key in () if self.warp else others:
@@ -710,13 +847,14 @@ class _ThreadTrace(Run):
         if isinstance(effect, Access) and not _in_global(effect.view):
             does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
             sure = held is True and effect.mask is None
-            adds = adds_to(effect) and not effect.queue
+            # MMAs of a warpgroup on one accumulator come one after the other
+            adds = adds_to(effect) and effect.queue in ("", MMAS)
             pieces = tuple(
                 self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
                 for program in self._along(effect.across)
             )
             self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
-            if effect.queue:
+            if effect.queue and effect.queue != MMAS:
                 self._note("close", effect.spot, here, queue=effect.queue)
         elif isinstance(effect, Access):
             return
@@ -739,11 +877,16 @@ class _ThreadTrace(Run):
                 False,
                 True,
             )
-            for one in freed.references
+            for one in self._with_those_within(freed.references)
             if one.memory in _SHARED and freed.spot.number <= self._last_shared
         )
         if pieces:
             self._note("touch", freed.spot, here, pieces=pieces)
+
+    def _with_those_within(self, references: Sequence[BodyReference]) -> list[BodyReference]:
+        """Memory, and the arrays that are in it."""
+        names = {one.name for one in references}
+        return [*references, *(r for r in self._in_one_place.values() if r.within and r.within[0] in names)]
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
@@ -776,6 +919,12 @@ class _ThreadTrace(Run):
                         raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
                     self._perhaps = None
                 self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
+            case Wait(_, semaphore, spot) if semaphore.reference.by_name:
+                key = self._key(on, semaphore)
+                amount = self._phases[key] * _phase(self.kernel, semaphore.reference)
+                self._note("phase", spot, here, amount, key, by_name=True)
+            case Signal(semaphore, amount, spot) if semaphore.reference.by_name and amount is not None:
+                self._arrives_by_name(on, semaphore, amount, here, spot)
             case Wait(_, semaphore, spot):
                 key = self._key(on, semaphore)
                 self._phases[key] = self._phases.get(key, 0) + _phase(self.kernel, semaphore.reference)
@@ -792,6 +941,13 @@ class _ThreadTrace(Run):
                 self._note("commit", spot, here)
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
+
+    def _arrives_by_name(self, on: Symbolic, barrier: View, amount: Term, here: Here, spot: Spot) -> None:
+        """An arrival on a named barrier, which a run may leave out. Its phase is that of its number."""
+        key = self._key(on, barrier)
+        self._phases[key] = self._phases.get(key, 0) + 1
+        times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
+        self._note("start", spot, here, times, key, by_name=True)
 
     def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
         """An arrival that comes when what the thread has begun on tensor memory has ended."""
@@ -859,10 +1015,12 @@ class _ThreadTrace(Run):
         pieces: tuple[DeviceMemory, ...] = (),
         queue: str = "",
         sent: Key | None = None,
+        by_name: bool = False,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
+        pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
@@ -890,6 +1048,15 @@ class _ThreadTrace(Run):
         own = self._programs[self._program] if program is None else program
         owner = own if reference.memory in _SHARED else self.number
         return DeviceMemory(owner, memory, region, writes, does, sure and known, adds)
+
+    def _aside(self, piece: DeviceMemory) -> Iterator[DeviceMemory]:
+        """What is touched of other arrays that have the same place."""
+        reference = self._in_one_place.get(piece.memory[1])
+        if reference is None:
+            return
+        for region, sure in in_others(reference, piece.region, list(self._in_one_place.values())):
+            memory = (piece.memory[0], region.name, *piece.memory[2:])
+            yield replace(piece, memory=memory, region=region, sure=piece.sure and sure, adds=False, aside=True)
 
     def _key(self, on: Symbolic, view: View, program: int | None = None) -> Key:
         region = region_of(self.kernel, on, view)

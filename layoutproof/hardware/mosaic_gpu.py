@@ -51,6 +51,12 @@ LEAST_REGISTERS, MOST_REGISTERS, REGISTERS_STEP = 24, 256, 8
 SETMAXNREG_FROM = "24 to 256 registers, a multiple of 8 (PTX ISA, setmaxnreg)"
 SHARED_ALIGNMENT = 1024
 """Every allocation begins at a multiple of so many bytes (`SMEM_ALIGNMENT` of jax/_src/pallas/mosaic_gpu/core.py)."""
+COPIES_IN = "wait_gmem_to_smem"
+"""The primitive that waits for copies without a barrier."""
+AMPERE = ("a100",)
+CP_ASYNC_FROM = "jax 0.12.0.1, jax/_src/pallas/mosaic_gpu/primitives.py: only before Hopper"
+SHARED_OF_AMPERE = 163 * 1024
+AMPERE_FROM = "163 KiB for a block of threads on A100 (CUDA C++ Programming Guide, compute capability 8.0)"
 HOPPER, BLACKWELL = ("h100", "h200"), ("b200",)
 WGMMA_FROM = "PTX ISA, target notes of wgmma: sm_90a alone, whose code runs on no later GPU"
 TENSOR_CORE_FROM = "PTX ISA, target notes: sm_100 and later"
@@ -65,6 +71,7 @@ NOT_EVERYWHERE = {
     "async_copy_sparse_metadata_to_tmem": ("tcgen05", BLACKWELL, TENSOR_CORE_FROM),
     "try_cluster_cancel": ("clusterlaunchcontrol", BLACKWELL, TENSOR_CORE_FROM),
     "query_cluster_cancel": ("clusterlaunchcontrol", BLACKWELL, TENSOR_CORE_FROM),
+    COPIES_IN: ("copies without a barrier (cp.async)", AMPERE, CP_ASYNC_FROM),
     "copy_gmem_to_smem": ("copies with .cta_group::2", BLACKWELL, TENSOR_CORE_FROM),
 }
 """Of primitives that not every GPU has: their instructions of PTX, the GPUs that have them, and who says so.
@@ -170,7 +177,10 @@ class MosaicGpuKernels(GpuKernels):
     def _shared(self, kernel: Kernel) -> tuple[MemoryUse, ...]:
         own = [one for one in kernel.scoped if one.memory in ("shared", "semaphore")]
         parts = tuple((f"{one.dtype}[{','.join(map(str, one.dims))}]", _shared_bytes(one)) for one in own)
-        use = MemoryUse("shared memory", parts, SHARED, SHARED, SHARED_FROM, "allocations of the body")
+        instructions = () if kernel.body is None else kernel.body.instructions
+        of_ampere = any(one.name == COPIES_IN for one in instructions)
+        limit, source = (SHARED_OF_AMPERE, AMPERE_FROM) if of_ampere else (SHARED, SHARED_FROM)
+        use = MemoryUse("shared memory", parts, limit, limit, source, "allocations of the body")
         return (use,) if own else ()
 
     def refuses_block(self, operand: Operand, grid: Sequence[Amount] = (), pipeline: str = "pallas_call") -> str:

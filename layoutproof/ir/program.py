@@ -136,6 +136,19 @@ def primitive(name: str) -> Primitive:
     return Primitive(name)
 
 
+@dataclass(frozen=True, slots=True)
+class CodeStep:
+    """An operation of code in the language of a GPU's compiler (`inline_mgpu`).
+
+    name: MLIR's, of the operation.  text: of inline assembly its text, of others their attributes.  operands: of each a
+    number that the code has, "$k" of operand k of the equation, None of anything else.
+    """
+
+    name: str
+    text: str
+    operands: tuple[int | str | None, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Equation:
     """One step.

@@ -259,6 +259,45 @@ def from_tensor(commit: bool = True, begun: bool = True, columns: int = 128, kep
     )
 
 
+def in_one_place(apart: bool = False) -> Any:
+    """(a b) b of f16[128,128]: the left operand of the second product has the place of the first one's sum."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, o_s: Any, place: Any, acc: Any, full: Any, done: Any) -> None:
+        first, left = place
+        plgpu.copy_gmem_to_smem(a, a_s, full)
+        plgpu.copy_gmem_to_smem(b, b_s, full)
+        plgpu.barrier_wait(full)
+        plgpu.tcgen05_mma(first, a_s, b_s, done.at[0], accumulate=False)
+        plgpu.barrier_wait(done.at[0])
+        found = plgpu.async_load_tmem(first, layout=plgpu.Layout.TCGEN05)
+        plgpu.wait_load_tmem()
+        plgpu.async_store_tmem(left, found.astype(H))
+        plgpu.commit_tmem()
+        plgpu.tcgen05_mma(acc, left, b_s, done.at[1], accumulate=False)
+        plgpu.barrier_wait(done.at[1])
+        if apart:
+            # half of its columns are those of the operand
+            o_s[...] = plgpu.async_load_tmem(first).astype(H)
+        else:
+            o_s[...] = plgpu.async_load_tmem(acc).astype(H)
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(o_s, o)
+        plgpu.wait_smem_to_gmem(0)
+
+    tile = plgpu.SMEM((128, 128), H, transforms=TILED)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((128, 128), H),
+        scratch_types=[
+            *(tile, tile, tile),
+            plgpu.RefUnion(plgpu.TMEM((128, 128), F), plgpu.TMEM((128, 128), H, packed=True)),
+            plgpu.TMEM((128, 128), F),
+            plgpu.Barrier(num_arrivals=2),
+            plgpu.Barrier(num_barriers=2, orders_tensor_core=True),
+        ],
+    )
+
+
 def of_two(all_of_them: bool = True, both: bool = False, early: bool = False, gone: bool = True) -> Any:
     """f16[512,256] @ f16[256,512] by clusters of 2 that multiply together: tiles of 256 x 128, half of it in each."""
 
@@ -465,6 +504,9 @@ TENSOR_PAIRS = {
     ),
     "operand: overwritten too early": Pair(
         from_tensor, SQUARES, {"kept": False}, "dma_order", "the store comes before the MMA is waited for"
+    ),
+    "operand: over a sum that comes later": Pair(
+        in_one_place, SQUARES, {"apart": True}, "initialised", "64 of 128 columns hold the operand"
     ),
     "given out: results overwritten early": Pair(
         given_out, MANY, {"drained": False}, "dma_order", "turn 1 stores to what turn 0 copies out"

@@ -7,10 +7,14 @@ from typing import Any
 
 import jax
 from jax import lax
+from jax._src.lib.mlir import ir
+from jax._src.lib.mlir.dialects import llvm
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
 from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, TILED, F, H, Pair
+
+SQUARES = (jax.ShapeDtypeStruct((64, 64), H),) * 2
 
 
 def kernel(body: Callable[..., None], shape: tuple[int, ...], dtype: Any, threads: int, *scratch: Any) -> Any:
@@ -325,6 +329,141 @@ def spread_factors(all_of_them: bool = True, met: bool = True) -> Any:
     )
 
 
+def bar(operation: str, number: Any, num_threads: int) -> None:
+    """`bar.sync` or `bar.arrive` on a named barrier of so many threads; JAX 0.12 interprets code with these names."""
+
+    @plgpu.inline_mgpu(arg_types=(plgpu.Layout.WG_SPLAT,))
+    def bar_op(_: Any, barrier_id: Any) -> None:
+        text, void = f"bar.{operation} $0, {num_threads};", ir.Type.parse("!llvm.void")
+        llvm.inline_asm(void, [barrier_id.registers[()]], text, "r", has_side_effects=True)
+
+    bar_op(jax.numpy.int32(number))
+
+
+def by_name(awaited: bool = True, released: str = "after", many: int = 160) -> Any:
+    """2 x as of `handed`: a warp fetches, and named barriers say that a slot may be filled."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+            def _() -> None:
+                @pl.when(lax.axis_index("warp") == 0)
+                def _() -> None:
+                    def turn(k: Any, carry: None) -> None:
+                        at = lax.rem(k, 2)
+                        if awaited:
+                            bar("sync", 4 + at, many)
+                        plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first + k * 64, 64)], x_s.at[at], full.at[at])
+
+                    lax.fori_loop(0, 4, turn, None)
+
+        @pl.when(wg == 1)
+        def _computes() -> None:
+            for at in range(2):
+                bar("arrive", 4 + at, many)
+
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                plgpu.barrier_wait(full.at[at])
+                if released == "before":
+                    bar("arrive", 4 + at, many)
+                o_gmem[pl.ds(first + k * 64, 64)] = x_s[at] * 2
+                if released == "after":
+                    bar("arrive", 4 + at, many)
+
+            lax.fori_loop(0, 4, turn, None)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 128), F),
+        grid=(2,),
+        grid_names=("i",),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((2, 64, 128), F), plgpu.Barrier(num_barriers=2)],
+        compiler_params=plgpu.CompilerParams(unsafe_no_auto_barriers=True),
+    )
+
+
+def two_sums(first: int = 0, cleared: int = 0) -> Any:
+    """3 a b of f16[64,64]: one of two sums is loaded and stored while the MMA of the other one runs."""
+
+    def body(a_gmem: Any, b_gmem: Any, o_gmem: Any, a_s: Any, b_s: Any, full: Any) -> None:
+        wg = lax.axis_index("wg")
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            plgpu.copy_gmem_to_smem(a_gmem, a_s, full)
+            plgpu.copy_gmem_to_smem(b_gmem, b_s, full)
+
+        @pl.when(wg == 1)
+        def _multiplies() -> None:
+            plgpu.barrier_wait(full)
+
+            def sums(one: Any, other: Any) -> Any:
+                plgpu.wgmma(one, a_s, b_s)
+                plgpu.wgmma(other, a_s, b_s)
+                both = (one, other)
+                found = plgpu.wgmma_accumulator_load(both[first], wait_n=1)
+                both[cleared][...] = found
+                plgpu.wgmma(both[cleared], a_s, b_s)
+                return one[...] + other[...]
+
+            o_gmem[...] = pl.run_scoped(sums, plgpu.ACC((64, 64), F), plgpu.ACC((64, 64), F))
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((64, 64), F),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[*[plgpu.SMEM((64, 64), H, transforms=TILED)] * 2, plgpu.Barrier(num_arrivals=2)],
+    )
+
+
+def one_place(released: str = "after", read_after: bool = False) -> Any:
+    """2 x as of `handed`, in f16: what comes in and what goes out have one place."""
+
+    def body(x_gmem: Any, o_gmem: Any, place: Any, full: Any, empty: Any) -> None:
+        wg, first = lax.axis_index("wg"), lax.axis_index("i") * 256
+        x_s, o_s = place
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                @pl.when(k >= 1)
+                def _() -> None:
+                    plgpu.barrier_wait(empty)
+
+                plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first + k * 64, 64)], x_s, full)
+
+            lax.fori_loop(0, 4, turn, None)
+            plgpu.barrier_wait(empty)
+
+        @pl.when(wg == 1)
+        def _computes() -> None:
+            def turn(k: Any, carry: None) -> None:
+                plgpu.barrier_wait(full)
+                found = x_s[...]
+                if released == "before":
+                    plgpu.barrier_arrive(empty)
+                o_s[...] = (found * 2).astype(H)
+                plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(o_s, o_gmem.at[pl.ds(first + k * 64, 64)])
+                plgpu.wait_smem_to_gmem(0)
+                if read_after:
+                    o_gmem[pl.ds(first + k * 64, 64)] = x_s[...].astype(H)
+                if released == "after":
+                    plgpu.barrier_arrive(empty)
+
+            lax.fori_loop(0, 4, turn, None)
+
+    place = plgpu.RefUnion(plgpu.SMEM((64, 128), F), plgpu.SMEM((64, 128), H))
+    return kernel(body, (512, 128), H, 2, place, plgpu.Barrier(), plgpu.Barrier())
+
+
 THREAD_PAIRS = {
     "threads: load before the copy has ended": Pair(
         handed, LONG, {"filled": False}, "dma_order", "nothing orders the copy of turn 0 and the load"
@@ -399,5 +538,26 @@ THREAD_PAIRS = {
     ),
     "cluster: a barrier that wants two arrivals of each": Pair(
         spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"
+    ),
+    "threads: a named barrier without its wait": Pair(
+        by_name, LONG, {"awaited": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"
+    ),
+    "threads: an arrival on a named barrier before the load": Pair(
+        by_name, LONG, {"released": "before"}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"
+    ),
+    "threads: a named barrier of more threads than come": Pair(
+        by_name, LONG, {"many": 192}, "dma_order", "a warp and a warpgroup are 160 threads of 192"
+    ),
+    "threads: a sum loaded while its MMA runs": Pair(
+        two_sums, SQUARES, {"first": 1}, "dma_order", "1 MMA runs on after the wait: that of the second sum"
+    ),
+    "threads: a sum stored while its MMA runs": Pair(
+        two_sums, SQUARES, {"cleared": 1}, "dma_order", "1 MMA runs on after the wait: that of the second sum"
+    ),
+    "threads: one place filled before its results are out": Pair(
+        one_place, LONG, {"released": "before"}, "dma_order", "turn 1 fetches into what turn 0 copies out"
+    ),
+    "threads: one place read after its results are stored": Pair(
+        one_place, LONG, {"read_after": True}, "initialised", "the results lie where the operand lay"
     ),
 }

@@ -15,6 +15,7 @@ pytest.importorskip("jax", reason="reading kernels needs the extra [jax]")
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax._src.pallas.mosaic_gpu import helpers
 from jax.experimental import pallas as pl
 from jax.experimental.mosaic.gpu import core as mosaic_gpu_core
 from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -194,7 +195,7 @@ def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
         if what != "warps and warpgroups wait":
             plgpu.barrier_wait(barrier)
         if what == "code":
-            plgpu.inline_mgpu()(lambda _: None)()
+            helpers.inline_ptx("membar.gl;")
 
         @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
         def _() -> None:
@@ -217,7 +218,7 @@ def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
     )
     result = lp.kernels(function, *ROWS)
     words = {
-        "code": Said("bodies.inline_code"),
+        "code": Said("bodies.inline_operation", operation="membar.gl"),
         "two warps write": Said("bodies.warps_write"),
         "warps and warpgroups wait": Said("bodies.warps_wait"),
     }

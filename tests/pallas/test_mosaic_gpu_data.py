@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Equation, primitive
+from layoutproof.pallas.from_jax import adapter
 from layoutproof.pallas.from_jax.adapter import name_of
 from tests.said import Said
 
@@ -154,7 +156,7 @@ def lanes(second: str = "", ordered: bool = False, threads: int = 2) -> Any:
 
     def body(x_gmem: Any, o_gmem: Any, x_s: Any, o_s: Any, full: Any, empty: Any) -> None:
         wg = lax.axis_index("wg")
-        fetches, computes = (0, 1) if second != "fetches" else (1, 1)
+        fetches, computes = (0, 1) if "fetch" not in second else (1, 1)
 
         @pl.when(wg == fetches)
         def _() -> None:
@@ -164,6 +166,9 @@ def lanes(second: str = "", ordered: bool = False, threads: int = 2) -> Any:
         def _() -> None:
             plgpu.barrier_wait(full)
             o_s[...] = x_s[...] * 2
+            if second == "fetches again":
+                plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(64, 64)], x_s, full)
+                plgpu.barrier_wait(full)
             if second == "reads":
                 plgpu.barrier_arrive(empty)
                 plgpu.barrier_wait(empty)
@@ -188,11 +193,12 @@ def lanes(second: str = "", ordered: bool = False, threads: int = 2) -> Any:
     )
 
 
-def test_without_barriers_of_jax_what_needs_none_is_proved() -> None:
-    assert not open_of(lanes(), WHOLE)
+@pytest.mark.parametrize("second", ["", "fetches"])
+def test_without_barriers_of_jax_what_needs_none_is_proved(second: str) -> None:
+    assert not open_of(lanes(second), WHOLE)
 
 
-@pytest.mark.parametrize("second", ["reads", "stores", "fetches"])
+@pytest.mark.parametrize("second", ["reads", "stores", "fetches again"])
 def test_without_barriers_of_jax_what_needs_them_is_never_green(second: str) -> None:
     assert not open_of(lanes(second, ordered=True), WHOLE)
     found = {f.question: f for f in open_of(lanes(second), WHOLE)}
@@ -243,3 +249,90 @@ def test_primitives_of_newer_versions_are_read_by_their_names_of_before(
     assert name_of(newer) == f"{name}_p"
     # anybody's primitive of the name is none of them
     assert name_of(Primitive(name)) == name
+
+
+CopyAndWait = tuple[Callable[[Any, Any], None], Callable[[int], None]]
+
+
+@pytest.fixture
+def cp_async(monkeypatch: pytest.MonkeyPatch) -> Iterator[CopyAndWait]:
+    """A copy without a barrier, and its wait, which jax 0.12 has for GPUs before Hopper."""
+    from jax._src.pallas.mosaic_gpu import primitives
+    from jax._src.state.primitives import get_ref_and_transforms
+    from jax._src.state.types import ReadEffect, WriteEffect
+    from jax.extend.core import Primitive
+
+    copies, waits = Primitive("copy_gmem_to_smem"), Primitive("wait_gmem_to_smem")
+    copies.multiple_results = waits.multiple_results = True
+    copies.def_effectful_abstract_eval(lambda *_, **__: ((), {ReadEffect(0), WriteEffect(1)}))
+    waits.def_effectful_abstract_eval(lambda *_, **__: ((), set(plgpu_effects())))
+    monkeypatch.setattr(primitives, "copy_gmem_to_smem_p", copies)
+
+    def copy(source: Any, target: Any) -> None:
+        (a, of_a), (b, of_b) = (get_ref_and_transforms(one, None, "copy") for one in (source, target))
+        (own, tree), (others, other) = jax.tree.flatten(of_a), jax.tree.flatten(of_b)
+        none = jax.tree.structure(())
+        trees = {"src_transforms_treedef": tree, "dst_transforms_treedef": other, "barrier_transforms_treedef": none}
+        said = {"has_barrier": False, "has_user_predicate": False, "collective_axes": None, "leader_tracked": None}
+        copies.bind(a, b, *own, *others, oob_mode="PROMISE_IN_BOUNDS", **trees, **said)
+
+    adapter._primitives.cache_clear()
+    yield copy, lambda n: waits.bind(n=n) and None
+    adapter._primitives.cache_clear()
+
+
+def plgpu_effects() -> tuple[Any, ...]:
+    from jax._src.pallas.mosaic_gpu import core
+
+    return (core._memory_effect,)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("left", "ahead", "question"), [(1, 0, ""), (0, 0, ""), (2, 0, "dma_order"), (1, 1, "dma_order")]
+)
+def test_copies_without_a_barrier_are_groups_in_order(
+    left: int, ahead: int, question: str, threads: int, cp_async: CopyAndWait
+) -> None:
+    """Four parts come into two slots, each while the part before it is stored."""
+    copy, wait = cp_async
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any) -> None:
+        def fetches() -> None:
+            copy(x_gmem.at[pl.ds(0, 64)], x_s.at[0])
+            for k in range(4):
+                if k < 3:
+                    copy(x_gmem.at[pl.ds(k * 64 + 64, 64)], x_s.at[(k + 1 + ahead) % 2])
+                wait(left if k < 3 else 0)
+                o_gmem[pl.ds(k * 64, 64)] = x_s[k % 2]
+
+        pl.when(lax.axis_index("wg") == threads - 1)(fetches)
+
+    function = plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((256, 128), F),
+        num_threads=threads,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((2, 64, 128), F)],
+    )
+    found = {f.question: f.verdict for f in open_of(function, WHOLE)}
+    assert found.get(question, Verdict.REFUTED) is Verdict.REFUTED
+    assert bool(found) is bool(question)
+
+
+def test_copies_without_a_barrier_are_of_ampere(cp_async: CopyAndWait) -> None:
+    copy, wait = cp_async
+
+    def copied(rows: int) -> Any:
+        def body(x_gmem: Any, o_gmem: Any, x_s: Any) -> None:
+            copy(x_gmem.at[pl.ds(0, rows)], x_s)
+            wait(0)
+            o_gmem[...] = x_s[...]
+
+        memory = plgpu.SMEM((rows, 128), F)
+        return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((rows, 128), F), scratch_types=[memory])
+
+    assert not open_of(copied(326), WHOLE)
+    assert {f.question for f in open_of(copied(327), WHOLE)} == {"memory_budget"}
+    found = {f.question: f.verdict for f in lp.kernels(copied(64), WHOLE, target="h100").findings}
+    assert found["gpu_instructions"] is Verdict.REFUTED

@@ -128,16 +128,6 @@ def over_meshes(params: Params) -> tuple[tuple[Mesh, ...], tuple[Jaxpr, ...]]:
     return meshes, tuple(params["jaxprs"]) if "jaxprs" in params else (params["jaxpr"],)
 
 
-def own_ptx(function: object) -> str:
-    """The PTX that JAX itself puts into a kernel of a GPU (`inline_ptx` of its helpers); "" for any other function."""
-    code = getattr(function, "__code__", None)
-    own = getattr(function, "__module__", "") == "jax._src.pallas.mosaic_gpu.helpers"
-    if not own or code is None or getattr(function, "__qualname__", "") != "inline_ptx.<locals>.ptx":
-        return ""
-    held = dict(zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=False))
-    return str(held["asm"].cell_contents) if "asm" in held else ""
-
-
 def is_tracer(value: object) -> TypeGuard[Tracer]:
     """Whether a constant of a jaxpr is only there while JAX traces: of jax 0.12 a scope holds the references around it.
 

@@ -43,12 +43,12 @@ from layoutproof.pallas.from_jax.adapter import (
     name_of,
     opened,
     over_meshes,
-    own_ptx,
     place_of,
     places_of,
     scan_parts,
     scope_of,
 )
+from layoutproof.pallas.from_jax.inline_code import inline_code
 from layoutproof.pallas.from_jax.of_jax import EitherJaxpr, JaxAtom, JaxAval, JaxEquation, JaxJaxpr
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class _Converter:
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
         if "mgpu_fn" in params:
-            found["ptx"] = own_ptx(params["mgpu_fn"])
+            found["code"] = inline_code(params, [v.aval for v in equation.invars])
         if is_pallas_call(params):
             with suppress(AttributeError):
                 # of a version that has it in another form: who runs the kernel refuses it
@@ -292,4 +292,10 @@ def _planted(value: object) -> object:
     if isinstance(value, Leaf | slice) or not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {entry.name: _planted(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    layout = getattr(value, "layout", None)
+    if "alias_group_idx" in parts and layout is not None:
+        # one of several arrays in one place of tensor memory: how it lies there
+        shape = tuple(int(extent) for extent in value.shape)  # type: ignore[attr-defined]
+        parts["layout"] = _tensor_lies(shape[-1], layout)
+        parts["columns"] = int(layout.cols_in_shape(shape, ELEMENT_BITS[element_type(parts["dtype"])]))
     return view(type(value).__name__, parts)

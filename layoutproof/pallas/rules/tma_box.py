@@ -25,7 +25,7 @@ from math import prod
 from operator import mul
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Body, StartedCopy, View
+from layoutproof.bodies.effects import COPIES_IN, Body, StartedCopy, View
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
@@ -86,7 +86,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     found = [
         Obligation(_sides(effect)[1].reference.name, _settled(kernel, effect), source=effect.spot.source)
         for effect in body.effects
-        if isinstance(effect, StartedCopy) and _sides(effect)[1].reference.memory == "shared"
+        if isinstance(effect, StartedCopy)
+        and _sides(effect)[1].reference.memory == "shared"
+        and effect.semaphore.reference.name != COPIES_IN
     ]
     if not found and not body.unmodelled:
         return ()
