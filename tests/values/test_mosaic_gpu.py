@@ -72,6 +72,9 @@ OF_PRODUCTS = (
 )  # fmt: skip
 """Pairs with products, which take longer: the others have errors of the same kinds."""
 
+NOT_READ = ("threads: one place read after its results are stored",)
+"""Pairs whose error is in values that the walk does not read: of arrays that have one place."""
+
 
 def wanted(name: str) -> Callable[..., Any]:
     return WANTED.get(name, lambda x: 2 * x)
@@ -89,7 +92,8 @@ def made(name: str) -> Callable[..., Any]:
 def test_the_errors_of_order_and_place_are_never_green(name: str) -> None:
     """The walk takes one order, in which some of them compute what is wanted: what it rests on says so."""
     pair = (PAIRS | THREAD_PAIRS)[name]
-    assert lp.same(pair.make(**pair.wrong), wanted(pair.make.__name__), *pair.args).verdict is Verdict.REFUTED
+    found = lp.same(pair.make(**pair.wrong), wanted(pair.make.__name__), *pair.args).verdict
+    assert found is (Verdict.UNKNOWN if name in NOT_READ else Verdict.REFUTED)
 
 
 @pytest.mark.parametrize("name", RIGHT)
