@@ -51,11 +51,12 @@ class BodyReference:
     fresh_in: for memory the body allocates, the loops around the allocation.  pipeline: whether it is a buffer of a
     pipeline (`emit_pipeline`), which fills and empties it.
     arrivals: of a GPU's barrier, how many arrivals end a phase; 0 for a semaphore that counts bytes.  across: of one
-    that programs of a cluster share, the axis along which each arrival counts for all, and each of them has to arrive
-    so often.  in_order: of a
-    semaphore that no code names: what is started on it ends in that order, and a wait says how many of the last ones
-    may be left.  tilings: of shared memory of a GPU, the tiles in which its last dimensions lie, in elements, as its
-    transforms have them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
+    that programs of a cluster share, groups of axes: an arrival counts for all programs that differ along the axes of
+    one group alone, and each of them has to arrive so often.
+    in_order: of a semaphore that no code names: what is started on it ends in that order, and a wait says how many of
+    the last ones may be left.
+    tilings: of shared memory of a GPU, the tiles in which its last dimensions lie, in elements, as its transforms have
+    them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
     orders: of a GPU's barrier, whether it orders tensor memory, too (`orders_tensor_core`).  lanes, packing: of tensor
     memory how it lies there, as of `ir.program.MemRefType`.
     """
@@ -69,7 +70,7 @@ class BodyReference:
     fresh_in: tuple[Loop, ...] = ()
     pipeline: bool = False
     arrivals: int = 0
-    across: str = ""
+    across: tuple[tuple[str, ...], ...] = ()
     in_order: bool = False
     tilings: tuple[tuple[int, ...], ...] = ()
     swizzle: int = 0

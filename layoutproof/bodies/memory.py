@@ -539,9 +539,8 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
     dtype = element_type(aval.dtype)
     arrivals = int(getattr(aval.dtype, "num_arrivals", 0)) if dtype in ("barrier", "cluster_barrier") else 0
     axes = tuple(getattr(aval.dtype, "collective_axes", ())) if dtype == "cluster_barrier" else ()
-    one_axis = len(axes) == 1 and isinstance(axes[0], str) and not getattr(aval.dtype, "leader_tracked", False)
-    if axes and not one_axis:
-        arrivals = 0
+    if getattr(aval.dtype, "leader_tracked", False):
+        axes, arrivals = (), 0
     pipeline = on.scope == "pipeline"
     found = BodyReference(
         name,
@@ -552,7 +551,7 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         fresh_in=on.loops,
         pipeline=pipeline,
         arrivals=arrivals,
-        across=axes[0] if one_axis else "",
+        across=tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes),
         tilings=tilings,
         swizzle=swizzle,
         orders=bool(getattr(aval.dtype, "orders_tensor_core", False)),

@@ -719,8 +719,14 @@ def _cluster(kernel: Kernel) -> frozenset[str]:
 def _phase(kernel: Kernel, barrier: BodyReference) -> int:
     """How many parts of arrivals end a phase of a barrier."""
     extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
-    many = int(extents[barrier.across]) if barrier.across in _cluster(kernel) else 1
-    return barrier.arrivals * many * _whole(kernel)
+    along = [prod(int(extents.get(axis, 1)) for axis in group) for group in barrier.across]
+    # of the programs along each the own one is in all
+    return barrier.arrivals * (sum(along) - len(along) + 1) * _whole(kernel)
+
+
+def _one(axis: str) -> tuple[tuple[str, ...], ...]:
+    """An axis of a cluster as groups of axes, none for ""."""
+    return ((axis,),) if axis else ()
 
 
 def _signals(events: Sequence[Event]) -> list[int]:
@@ -851,7 +857,7 @@ class _ThreadTrace(Run):
             adds = adds_to(effect) and effect.queue in ("", MMAS)
             pieces = tuple(
                 self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
-                for program in self._along(effect.across)
+                for program in self._along(_one(effect.across))
             )
             self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
             if effect.queue and effect.queue != MMAS:
@@ -908,7 +914,7 @@ class _ThreadTrace(Run):
                 pieces = tuple(
                     self._piece(on, view, here, False, "multiplies", True, program=program)
                     for view in views
-                    for program in self._along(across)
+                    for program in self._along(_one(across))
                 )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
@@ -951,7 +957,7 @@ class _ThreadTrace(Run):
 
     def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
         """An arrival that comes when what the thread has begun on tensor memory has ended."""
-        keys = [self._key(on, signal.semaphore, program) for program in self._along(signal.across)]
+        keys = [self._key(on, signal.semaphore, program) for program in self._along(_one(signal.across))]
         if len(keys) > 2:
             raise Unsupported(problems.BETWEEN_THREADS(_line(signal.spot)))
         self._note(
@@ -966,7 +972,7 @@ class _ThreadTrace(Run):
 
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
-        sharing = self._along(copy.across)
+        sharing = self._along(_one(copy.across))
         if copy.given:
             self._asks_for_work(on, copy, here)
             return
@@ -995,13 +1001,15 @@ class _ThreadTrace(Run):
             piece = self._piece(on, copy.target, here, True, "is given", True, program=program)
             self._note("start", copy.spot, here, 1, self._key(on, copy.semaphore, program), (piece,))
 
-    def _along(self, axis: str) -> list[int]:
-        """The programs of the cluster along an axis, its own among them; its own alone for ""."""
-        if axis not in self._axes:
-            return [self._programs[self._program]]
-        k = self._axes[axis]
-        rest = self._program[:k] + self._program[k + 1 :]
-        return [first for program, first in self._programs.items() if program[:k] + program[k + 1 :] == rest]
+    def _along(self, groups: Sequence[Sequence[str]]) -> list[int]:
+        """The programs of the cluster that differ along the axes of one group alone, its own among them."""
+        apart = [{self._axes[axis] for axis in group if axis in self._axes} for group in (*groups, ())]
+
+        def reached(program: Sequence[int]) -> bool:
+            differs = {k for k, (a, b) in enumerate(zip(program, self._program, strict=True)) if a != b}
+            return any(differs <= along for along in apart)
+
+        return [first for program, first in self._programs.items() if reached(program)]
 
     # parts of events
 

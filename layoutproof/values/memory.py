@@ -107,14 +107,14 @@ class Semaphore:
 class PhasedBarrier(Semaphore):
     """Barriers of a GPU: each counts arrivals, of which some end a phase.
 
-    arrivals: those that end a phase, in parts of one (`warpgroups`).  across: the axis of a cluster along which an
-    arrival counts for all programs, "" for none.  come: of each barrier the parts that have come so far.
+    arrivals: those that end a phase, in parts of one (`warpgroups`).  across: groups of axes of a cluster, as of
+    `BodyReference`.  come: of each barrier the parts that have come so far.
     landing: the copies that have arrived on each, with the number of the part.  seen: by (thread, warp, barrier), how
     many phases it has waited for; -1 is all warps together.
     """
 
     arrivals: int = 1
-    across: str = ""
+    across: tuple[tuple[str, ...], ...] = ()
     come: dict[int, int] = field(default_factory=dict)
     landing: dict[int, list[tuple[int, Callable[[], None]]]] = field(default_factory=dict)
     seen: dict[tuple[int, int, int], int] = field(default_factory=dict)

@@ -174,7 +174,7 @@ def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
     target = through(on, view_of(on, operands[1]), of_target)
     barrier = through(on, view_of(on, operands[2]), of_barrier)
     _alike(on, box, target)
-    sharing = threads.along(on, across[0] if across else "")
+    sharing = threads.along(on, (across,) if across else ())
     mask = None
     if len(sharing) > 1:
         owners = _owners(on, target, of_target, len(sharing))
@@ -272,7 +272,7 @@ def _barrier(on: Walking, equation: Equation, operands: list[Shaped]) -> Element
 
 def _arrive(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     threads, barrier = threads_of(on), _barrier(on, equation, operands)
-    for program in threads.along(on, getattr(barrier.memory, "across", "")):
+    for program in threads.along(on, getattr(barrier.memory, "across", ())):
         threads.arrives(on, barrier, program, threads.whole)
     return []
 

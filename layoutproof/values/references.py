@@ -75,9 +75,10 @@ def _counters(on: Walking, dtype: Dtype, shape: tuple[int, ...]) -> Semaphore:
     if arrivals is None:
         return Semaphore(shape)
     axes = tuple(getattr(dtype, "collective_axes", ()))
-    if getattr(dtype, "leader_tracked", False) or len(axes) > 1 or any(not isinstance(axis, str) for axis in axes):
-        raise on.refuse("a barrier over several axes of a cluster, or that one program tracks")
-    return PhasedBarrier(shape, arrivals=int(arrivals), across=axes[0] if axes else "")
+    if getattr(dtype, "leader_tracked", False):
+        raise on.refuse("a barrier that one program of a cluster tracks")
+    across = tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes)
+    return PhasedBarrier(shape, arrivals=int(arrivals), across=across)
 
 
 def _laid(on: Walking, transforms: Sequence[Transform]) -> tuple[Other, ...]:

@@ -114,16 +114,15 @@ class ClusterThreads(Lockstep):
         self.wait(on, lambda: program in self._scopes[key])
         return ElementView(self._scopes[key][program][k], view.at, view.shape, box=view.box)
 
-    def along(self, on: Walking, axis: str) -> list[int]:
-        """The programs of the cluster along an axis, its own among them; its own alone for ""."""
-        own = self.program(on)
-        names = [name for name, _ in self._inside]
-        if not axis:
-            return [own]
-        if axis not in names:
-            raise on.refuse(f"a copy or a barrier over {axis}, which is no axis of the cluster")
-        numbers = np.moveaxis(np.arange(self.whole).reshape([n for _, n in self._inside]), names.index(axis), -1)
-        return next(list(map(int, row)) for row in numbers.reshape(-1, numbers.shape[-1]) if own in row)
+    def along(self, on: Walking, groups: Sequence[Sequence[str]]) -> list[int]:
+        """The programs of the cluster that differ along the axes of one group alone, its own among them."""
+        own, names = self.program(on), [name for name, _ in self._inside]
+        for axis in (axis for group in groups for axis in group):
+            if axis not in names:
+                raise on.refuse(f"a copy or a barrier over {axis}, which is no axis of the cluster")
+        places = [np.unravel_index(k, [n for _, n in self._inside]) for k in range(self.whole)]
+        differ = [{name for name, a, b in zip(names, place, places[own], strict=True) if a != b} for place in places]
+        return [k for k, axes in enumerate(differ) if any(axes <= set(group) for group in (*groups, ()))]
 
     # barriers
 

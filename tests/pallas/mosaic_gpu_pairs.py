@@ -62,6 +62,21 @@ def add_one(
     return kernel(body, (256, 128), F, {"i": grid}, plgpu.SMEM((64, 128), F), barrier)
 
 
+def refilled(commit: bool = True) -> Any:
+    """x + 1 of f32[256,128], 64 rows in each of 4 programs, in memory that is cleared before a copy fills it."""
+
+    def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
+        rows = pl.ds(lax.axis_index("i") * 64, 64)
+        smem[...] = jnp.zeros((64, 128), F)
+        if commit:
+            plgpu.commit_smem()
+        plgpu.copy_gmem_to_smem(x_gmem.at[rows], smem, barrier)
+        plgpu.barrier_wait(barrier)
+        o_gmem[rows] = smem[...] + 1
+
+    return kernel(body, (256, 128), F, {"i": 4}, plgpu.SMEM((64, 128), F), plgpu.Barrier())
+
+
 def doubled(allowed: int = 1, slots: int = 2, commit_early: bool = False) -> Any:
     """2 x of f32[512,128] by one program, in 8 parts of 64 rows, with two buffers of results."""
 
@@ -242,11 +257,13 @@ ROWS = (jax.ShapeDtypeStruct((256, 128), F),)
 LONG = (jax.ShapeDtypeStruct((512, 128), F),)
 FACTORS = (jax.ShapeDtypeStruct((512, 256), H), jax.ShapeDtypeStruct((256, 512), H))
 TURNED = (jax.ShapeDtypeStruct((512, 256), H), jax.ShapeDtypeStruct((512, 256), H))
+SQUARES = (jax.ShapeDtypeStruct((64, 64), H),) * 2
 WANTED: dict[tuple[Any, ...], Callable[..., Any]] = {
     ROWS: lambda x: x + 1,
     LONG: lambda x: 2 * x,
     FACTORS: lambda a, b: (a.astype(F) @ b.astype(F)).astype(H),
     TURNED: lambda a, b: (a.astype(F) @ b.astype(F).T).astype(H),
+    SQUARES: lambda a, b: 3 * (a.astype(F) @ b.astype(F)),
 }
 """What the right kernels of one warpgroup, of several and of clusters compute, by what they are given."""
 
@@ -256,6 +273,9 @@ PAIRS = {
     ),
     "copy out without a commit": Pair(
         add_one, ROWS, {"commit": False}, "commit_smem", "line by line: a store, then a copy of the same 64 x 128"
+    ),
+    "filled without a commit": Pair(
+        refilled, ROWS, {"commit": False}, "commit_smem", "line by line: a store, then a copy into the same 64 x 128"
     ),
     "end before the copy has": Pair(
         add_one, ROWS, {"leave": True}, "dma_order", "1 copy is started and 0 are waited for when the memory goes"

@@ -12,9 +12,7 @@ from jax._src.lib.mlir.dialects import llvm
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
-from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, TILED, F, H, Pair
-
-SQUARES = (jax.ShapeDtypeStruct((64, 64), H),) * 2
+from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, SQUARES, TILED, F, H, Pair
 
 
 def kernel(body: Callable[..., None], shape: tuple[int, ...], dtype: Any, threads: int, *scratch: Any) -> Any:

@@ -72,6 +72,9 @@ OF_PRODUCTS = (
 )  # fmt: skip
 """Pairs with products, which take longer: the others have errors of the same kinds."""
 
+NOT_READ = ("threads: one place read after its results are stored",)
+"""Pairs whose error is in values that the walk does not read: of arrays that have one place."""
+
 
 def made(name: str) -> Callable[..., Any]:
     module = mosaic_gpu_pairs if hasattr(mosaic_gpu_pairs, name) else mosaic_gpu_thread_pairs
@@ -85,7 +88,8 @@ def made(name: str) -> Callable[..., Any]:
 def test_the_errors_of_order_and_place_are_never_green(name: str) -> None:
     """The walk takes one order, in which some of them compute what is wanted: what it rests on says so."""
     pair = (PAIRS | THREAD_PAIRS)[name]
-    assert lp.same(pair.make(**pair.wrong), WANTED[pair.args], *pair.args).verdict is Verdict.REFUTED
+    found = lp.same(pair.make(**pair.wrong), WANTED[pair.args], *pair.args).verdict
+    assert found is (Verdict.UNKNOWN if name in NOT_READ else Verdict.REFUTED)
 
 
 @pytest.mark.parametrize("name", RIGHT)
