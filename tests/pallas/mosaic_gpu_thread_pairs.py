@@ -269,6 +269,35 @@ def spread(met: bool = True, all_of_them: bool = True, wanted: int = 1) -> Any:
     )
 
 
+def squared(axes: tuple[str, ...] = ("c", "d")) -> Any:
+    """The same in a cluster of 2 x 2, of which those along c fetch together, and those along d have other parts.
+
+    axes: along which a barrier counts arrivals.
+    """
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, empty: Any) -> None:
+        half = lax.axis_index("c") * 32
+
+        def turn(k: Any, carry: None) -> None:
+            first = (lax.axis_index("d") * 4 + k) * 64
+            pl.when(k > 0)(lambda: plgpu.barrier_wait(empty))
+            plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(first, 64)], x_s, full, collective_axes="c")
+            plgpu.barrier_wait(full)
+            o_gmem[pl.ds(first + half, 32)] = x_s[pl.ds(half, 32)] * 2
+            plgpu.barrier_arrive(empty)
+
+        lax.fori_loop(0, 4, turn, None)
+        plgpu.barrier_wait(empty)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 128), F),
+        cluster=(2, 2),
+        cluster_names=("c", "d"),
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.ClusterBarrier(collective_axes=axes)],
+    )
+
+
 def spread_factors(all_of_them: bool = True, met: bool = True) -> Any:
     """f16[512,256] @ f16[256,512] in clusters of 2, of 128 rows each, that fetch the right operand together."""
 
@@ -527,6 +556,9 @@ THREAD_PAIRS = {
     ),
     "cluster: a barrier of one program": Pair(
         spread, LONG, {"all_of_them": False}, "dma_order", "each waits for itself, and fetches for both"
+    ),
+    "cluster: a barrier over the other axis": Pair(
+        squared, LONG, {"axes": ("d",)}, "dma_order", "turn 1 fetches for both along c, and the barrier counts d alone"
     ),
     "cluster: operands released for one": Pair(
         spread_factors, FACTORS, {"all_of_them": False}, "dma_order", "turn 2 fetches for both what one multiplies"
