@@ -38,9 +38,9 @@ RUNS = 40
 """Of each kernel."""
 SECONDS = 40
 """For one kernel with its start and its compilation, after which its wait counts as one without an end."""
-AT_ONCE = 15
+AT_ONCE = 12
 """Processes."""
-SEED, DRAWN = 20261129, 200
+SEED, DRAWN = 20261129, 120
 """Of the kernels that are drawn at random."""
 TUNED, EACH = ("hopper_matmul", "attention"), 24
 """Kernels of `benchmarks/legal_gpu.py`, and how many configurations of each are run."""

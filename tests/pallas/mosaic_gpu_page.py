@@ -131,6 +131,8 @@ def on_gpu() -> Iterator[str]:
     yield "|---|---|---|---|"
     for group, what in GROUPS.items():
         count = Counter((one["said"], one["saw"] == "right") for one in seen["seen"] if one["group"] == group)
+        if not count:
+            continue
         sides = (("proved", True, False), ("refuted", False, True), ("unknown", False, True))
         yield _cells(what, *(f"{count[said, first]}, {count[said, then]}" for said, first, then in sides))
     yield ""
