@@ -71,12 +71,15 @@ def copied(shape, turns=None):
     )
 
 
-def verdict(shape, turns=None, assume=()):
-    """What is said of the order of copies, of so many turns or of any number of them."""
-    table, array = jax.ShapeDtypeStruct((MOST + 2,), "int32"), jax.ShapeDtypeStruct((128, 128), "float32")
+def verdict(shape, turns=None, assume=(), batch=()):
+    """What is said of the order of copies, of so many turns or of any number of them, of one array or of a batch."""
+    table, array = jax.ShapeDtypeStruct((MOST + 2,), "int32"), jax.ShapeDtypeStruct((*batch, 128, 128), "float32")
     given = [*assume, *([f"0 <= prefetch0 < {MOST + 1}"] if turns is None else [])]
     args = jax.ShapeDtypeStruct((1,), "int32"), table, table, array
-    found = lp.kernels(copied(shape, turns), *args, properties=("dma_order",), assume=given).findings
+    function = copied(shape, turns)
+    if batch:
+        function = jax.vmap(function, in_axes=(None, None, None, 0))
+    found = lp.kernels(function, *args, properties=("dma_order",), assume=given).findings
     (said,) = {f.verdict for f in found if f.severity == "error"}
     return said
 
@@ -111,3 +114,8 @@ def test_any_number_of_turns_is_proved_where_each_number_is(shape):
 def test_sums_of_turns(shape, assume, wanted):
     """Rows of which a table says how many are waited for, too, one turn after the other."""
     assert verdict(shape, assume=assume) is wanted
+
+
+@pytest.mark.parametrize("shape", [RIGHT, (8, 16, 16, 0, False, False, ""), (8, 8, 8, 1, False, False, "")], ids=str)
+def test_a_batch_of_arrays_is_judged_as_one(shape):
+    assert verdict(shape, batch=(3,)) is verdict(shape)

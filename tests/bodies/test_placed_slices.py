@@ -63,9 +63,11 @@ def placed(more: int = 0, apart: bool = True) -> Callable[..., Any]:
     return with_copies(body, 2, 2, 64)
 
 
-def in_a_cache(function: Callable[..., Any], assume: tuple[str, ...] = ()) -> lp.Kernels:
+def in_a_cache(function: Callable[..., Any], assume: tuple[str, ...] = (), batch: tuple[int, ...] = ()) -> lp.Kernels:
     list_ = jax.ShapeDtypeStruct((4,), I32)
-    new, cache = jax.ShapeDtypeStruct((4, 16, 128), F), jax.ShapeDtypeStruct((64, 128), F)
+    new, cache = jax.ShapeDtypeStruct((*batch, 4, 16, 128), F), jax.ShapeDtypeStruct((*batch, 64, 128), F)
+    if batch:
+        function = jax.vmap(function, in_axes=(None, None, 0, 0))
     return lp.kernels(function, list_, list_, new, cache, assume=assume)
 
 
@@ -183,3 +185,16 @@ def test_a_sum_that_no_program_stores_is_not_proved() -> None:
     for last in (lambda step, count: step == count, lambda step, count: step == count - 2):
         found = of_counts(counted(last), ("1 <= prefetch0 <= grid1",))
         assert {f.verdict for f in found.findings if f.question == "outputs_stored"} != {Verdict.PROVED}
+
+
+@pytest.mark.parametrize("options", [{}, {"more": 1}, {"apart": False}], ids=str)
+@pytest.mark.parametrize("slices", ["disjoint_slices", "slices"])
+def test_a_batch_is_judged_as_one(options: dict[str, Any], slices: str) -> None:
+    assume = (f"prefetch0 is {slices}(lengths=prefetch1, of=64)", "0 <= prefetch1 < 17")
+    worst: list[dict[str, Verdict]] = [{}, {}]
+    for found, batch in zip(worst, ((), (3,)), strict=True):
+        for f in in_a_cache(placed(**options), assume, batch).findings:
+            if f.severity == "error":
+                found[f.question] = min(f.verdict, found.get(f.question, f.verdict))
+    # programs of a batch are asked whether they meet, too
+    assert worst[0] == {question: worst[1][question] for question in worst[0]}
