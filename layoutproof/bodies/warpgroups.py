@@ -513,13 +513,10 @@ class Warpgroups(Devices):
 
     def problems(self) -> Iterator[DeviceProblem]:
         """All that goes wrong between threads, and on each of them with its copies."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
         stuck = self._stuck()
         yield from stuck
-        if self._early_arrival is not None:
-            # waits are for later phases than they are here: who waits for ever does so there, too
-            if not stuck:
-                raise self._early_arrival
-            return
         if not stuck:
             yield from self._unseen()
             yield from self._unended()
