@@ -17,15 +17,19 @@ from layoutproof.bodies.warpgroups import Warpgroups
 from layoutproof.core.errors import Unsupported
 from tests.bodies.test_warpgroups import SPOT, meet, memory
 
-COUNTS = {"two": 2, "three": 3}
-"""Arrivals that end a phase."""
+COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+"""Arrivals of warps that end a phase."""
 
 
 def drawn(seed: int) -> list[list[Event]]:
-    """Two or three threads; in half of them each turn has the same barriers, so that many are right."""
+    """Two or three threads; in half of them each turn has the same barriers, so that many are right.
+
+    Of a third of them some threads have two warps, each of which arrives and goes on by itself.
+    """
     draw = random.Random(seed)
-    many = draw.choice((2, 3))
-    name = "two" if many == 2 else "three"
+    many = draw.choice((2, 3)) if seed % 3 else 2
+    warps = [1 if seed % 3 else draw.choice((1, 2)) for _ in range(many)]
+    name = next(name for name, count in COUNTS.items() if count == sum(warps))
     threads = []
     for thread in range(many):
         events = [Event("touch", thread, 0, 0, SPOT, (thread,), ())]
@@ -34,10 +38,12 @@ def drawn(seed: int) -> list[list[Event]]:
         def note(kind: str, events: list[Event] = events, thread: int = thread, **made: Any) -> None:
             events.append(Event(kind, thread, 0, len(events), SPOT, (thread,), (), **made))
 
-        def barrier(sync: bool, which: str, arrived: dict[Key, int] = arrived, note: Any = note) -> None:
+        def barrier(
+            sync: bool, which: str, arrived: dict[Key, int] = arrived, note: Any = note, thread: int = thread
+        ) -> None:
             key: Key = (0, 0, which, (draw.choice((8, 8, 8, 9)) if seed % 2 else 8,))
             arrived[key] = arrived.get(key, 0) + 1
-            note("start", amount=1, semaphore=key, by_name=True)
+            note("start", amount=warps[thread], semaphore=key, by_name=True)
             if sync:
                 note("phase", amount=arrived[key] * COUNTS[which], semaphore=key, by_name=True)
 
@@ -52,6 +58,12 @@ def drawn(seed: int) -> list[list[Event]]:
 
 
 State = tuple[tuple[int, ...], tuple[tuple[Key, int, int], ...], tuple[int, ...]]
+
+
+def by_warps(threads: Sequence[Sequence[Event]]) -> list[Sequence[Event]]:
+    """Each thread as often as it has warps."""
+    amounts = ([event.amount for event in events if event.kind == "start"] for events in threads)
+    return [events for events, own in zip(threads, amounts, strict=True) for _ in range(max(own, default=1))]
 
 
 def reachable(threads: Sequence[Sequence[Event]]) -> Iterator[tuple[State, int]]:
@@ -86,11 +98,14 @@ def reachable(threads: Sequence[Sequence[Event]]) -> Iterator[tuple[State, int]]
 def shown(threads: Sequence[Sequence[Event]]) -> set[str]:
     """What goes wrong in some interleaving."""
     found = set[str]()
-    for (positions, _, _), following in reachable(threads):
-        ready = [events[k] for events, k in zip(threads, positions, strict=True) if k < len(events)]
+    warps = by_warps(threads)
+    for (positions, _, _), following in reachable(warps):
+        ready = [events[k] for events, k in zip(warps, positions, strict=True) if k < len(events)]
         if not following and ready:
             found.add("never")
-        if any(meet(one, other) for k, one in enumerate(ready) for other in ready[k + 1 :]):
+        pairs = ((one, other) for k, one in enumerate(ready) for other in ready[k + 1 :])
+        # what warps of one thread do to each other is not asked here
+        if any(one.device != other.device and meet(one, other) for one, other in pairs):
             found.add("meets")
     return found
 
