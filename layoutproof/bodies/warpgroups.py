@@ -473,7 +473,7 @@ class Warpgroups(Devices):
         return _unsure(found) if found is not None and self._signals_after() else found
 
     def _signals_after(self) -> bool:
-        """Whether warps that do not meet arrive together after what each has done: then more is ordered than is seen."""
+        """Whether warps that do not meet arrive together after what each has done: more is ordered than is seen."""
         many = self.places.count(self.places[0])
         groups = (self.events[k : k + many] for k in range(0, len(self.events) if many > WARPS else 0, many))
         return any(
