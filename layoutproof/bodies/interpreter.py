@@ -139,7 +139,6 @@ REFUSED: Mapping[str, Template] = {
     "async_copy_scales_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_sparse_metadata_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_smem_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
-    "wgmma_accumulator_store_p": problems.UNMODELLED_ACCUMULATOR_STORE,
     "mgpu_atomic_store": problems.UNMODELLED_ATOMIC_STORE,
     "multimem_store": problems.UNMODELLED_MULTI_GPU_MEMORY,
     "multimem_load_reduce": problems.UNMODELLED_MULTI_GPU_MEMORY,

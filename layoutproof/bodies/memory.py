@@ -57,8 +57,8 @@ PLACES = ("UnswizzleRef", "UntilingTransform", _BATCH)
 give, and is the same through them."""
 ALIASED = "ExtractAliasedRef"
 """The transform that shows one of several arrays that have one place (`RefUnion`)."""
-LANES = 128
-"""Lanes of tensor memory."""
+_TENSOR_ROWS = 128
+"""Rows of an array that has one in each lane of tensor memory."""
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
 
 
@@ -590,7 +590,7 @@ def _batched(dims: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
     >>> _batched((128, 512), (2,))
     (2, 128, 256)
     """
-    if len(dims) != 2 or dims[0] != LANES or dims[1] % prod(batch):
+    if len(dims) != 2 or dims[0] != _TENSOR_ROWS or dims[1] % prod(batch):
         raise UnsupportedOp(problems.MEMORY_THROUGH(_BATCH))
     return (*batch, dims[0], dims[1] // prod(batch))
 

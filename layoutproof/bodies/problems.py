@@ -343,7 +343,6 @@ TENSOR_SCALES = Template("bodies.tensor_scales", "an MMA of scaled or sparse ope
 TILED_MEMORY = Template("bodies.tiled_memory", "memory of the shape {dims} in tiles of {tiling}")
 MOST_TOUCHES = Template("bodies.most_touches", "{touches:,} touches of {region}")
 TWO_LISTS = Template("bodies.two_lists", "two lists of places of which some are ignored")
-UNMODELLED_ACCUMULATOR_STORE = Template("bodies.unmodelled_accumulator_store", "a store into an accumulator")
 UNMODELLED_ATOMIC_STORE = Template("bodies.unmodelled_atomic_store", "an atomic store of a GPU")
 UNMODELLED_BARRIER_TEST = Template("bodies.unmodelled_barrier_test", "a barrier that is looked at and not waited for")
 UNMODELLED_CACHE_PREFETCH = Template("bodies.unmodelled_cache_prefetch", "a copy into a cache of a GPU")

@@ -469,7 +469,18 @@ class Warpgroups(Devices):
         """As of `Devices`. Raises Unsupported where it is not known which phases end when."""
         if self._early_arrival is not None:
             raise self._early_arrival
-        return super().unwritten(spot)
+        found = super().unwritten(spot)
+        return _unsure(found) if found is not None and self._signals_after() else found
+
+    def _signals_after(self) -> bool:
+        """Whether warps that do not meet arrive together after what each has done: more is ordered than is seen."""
+        many = self.places.count(self.places[0])
+        groups = (self.events[k : k + many] for k in range(0, len(self.events) if many > WARPS else 0, many))
+        return any(
+            any(event.semaphore is not None and event.kind != "phase" for event in together)
+            and any(len(events) > 1 for events in apart)
+            for together, *apart in groups
+        )
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
@@ -513,14 +524,16 @@ class Warpgroups(Devices):
 
     def problems(self) -> Iterator[DeviceProblem]:
         """All that goes wrong between threads, and on each of them with its copies."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
         stuck = self._stuck()
         yield from stuck
-        if self._early_arrival is not None:
-            # waits are for later phases than they are here: who waits for ever does so there, too
-            if not stuck:
-                raise self._early_arrival
-            return
-        if not stuck:
+        more = map(_unsure, self._others(not stuck)) if self._signals_after() else self._others(not stuck)
+        yield from more
+
+    def _others(self, ends: bool) -> Iterator[DeviceProblem]:
+        """What goes wrong beside waits that never end. ends: whether there are none."""
+        if ends:
             yield from self._unseen()
             yield from self._unended()
         for problem in self._meetings():
@@ -699,6 +712,10 @@ class Warpgroups(Devices):
                 elif event.kind in ("start", "use"):
                     end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
                     yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+
+
+def _unsure(problem: DeviceProblem) -> DeviceProblem:
+    return replace(problem, what=f"perhaps {problem.what}", sure=False) if problem.sure else problem
 
 
 def _passed(event: Event, barriers: set[str]) -> Event:
