@@ -377,7 +377,7 @@ def test_figures_are_remembered(folder: Path, tmp_path: Path) -> None:
     first = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert first[0] == 0, first[2]
     assert "cycles   " in first[1]
-    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 3"' in path.read_bytes().replace(b"\\", b""))
+    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 4"' in path.read_bytes().replace(b"\\", b""))
     assert len(kept) == 2
     again = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert again == first
