@@ -53,7 +53,8 @@ def _lines(record: Record, top: int) -> Iterator[str]:
     if record.schedule is not None:
         found = record.schedule
         why = f" ({shorten(found.why, 100)})" if found.why else ""
-        yield f"  schedule {_cycles(found.cycles, 'simulated for', found.many, found.operations)}{why}"
+        known = _cycles(found.cycles, "simulated for", found.many, found.operations)
+        yield f"  schedule {known if found.many else 'unknown'}{why}"
     if record.padded:
         waste = record.padded - record.unpadded
         yield f"  padding  {size(waste)} of {size(record.padded)} ({100 * waste / record.padded:.1f} %)"

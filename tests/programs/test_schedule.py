@@ -11,6 +11,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.gating.records import changes
+from layoutproof.programs import report
 from layoutproof.programs.reading import record_of
 from layoutproof.programs.record import Record, Schedule, read_record
 from tests.gating.repository import git, run
@@ -119,6 +120,7 @@ def test_an_abort_is_unknown_and_hides_no_record(tmp_path: Path, monkeypatch: py
     assert record.schedule is not None
     assert (record.schedule.cycles, record.schedule.operations) == (None, ())
     assert "SIGABRT" in record.schedule.why
+    assert "  schedule unknown (the TPU compiler ended by SIGABRT" in report.text(record)
     assert record.memory.taken
 
 
