@@ -120,7 +120,7 @@ def test_an_abort_is_unknown_and_hides_no_record(tmp_path: Path, monkeypatch: py
     assert record.schedule is not None
     assert (record.schedule.cycles, record.schedule.operations) == (None, ())
     assert "SIGABRT" in record.schedule.why
-    assert "  schedule unknown (the TPU compiler ended by SIGABRT" in report.text(record)
+    assert f"  schedule unknown ({record.schedule.why[:30]}" in report.text(record)
     assert record.memory.taken
 
 
