@@ -99,6 +99,12 @@ def flat(x):
     call = pl.pallas_call(body, name="flat", grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape(4096))
     return call(x.reshape(-1)[:4096].astype(f32))
 
+def added(x):
+    def body(x, o):
+        o[...] = x[...] + 1
+    spec = pl.BlockSpec((8, 5), lambda i: (i, 0))
+    return pl.pallas_call(body, name="added", grid=(125,), in_specs=[spec], out_specs=spec, out_shape=shape(1000, 5))(x)
+
 def fetched(x):
     def body(x, o, buffer, semaphore):
         copy = pltpu.make_async_copy(x.at[pl.ds(8 * pl.program_id(0), 8)], buffer, semaphore)
@@ -259,6 +265,18 @@ def test_copies_by_hand_are_in_the_estimate(answers: dict[str, Any]) -> None:
     assert made["answer"] == "accepted"
     assert made["estimate"]["reason"] == ""
     assert made["estimate"]["cycles"] > 0
+
+
+@NEEDS_TPU
+def test_an_estimate_beside_copies_of_its_operands(folder: Path) -> None:
+    """A narrow array is relaid before and after, and the compiler's files of that come last by name."""
+    words = ("mine:added", "--arg", "f32[1000,5]", "--target", "v5e", "--compile", "--only", "grid", "--json")
+    code, out, errors = run(folder, *words)
+    assert code == 0, errors
+    (kernel,) = json.loads(out)["kernels"]
+    (made,) = kernel["compiled"]
+    assert made["estimate"]["reason"] == ""
+    assert made["estimate"]["cycles"] > 125
 
 
 @NEEDS_TPU
