@@ -9,19 +9,16 @@ libtpu, ahead of time: the extra tpu, and no TPU.
 
 from __future__ import annotations
 
-import argparse
-import datetime
-import importlib.metadata
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-PAGE = ROOT / "docs" / "published_steps.md"
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+from published import made_by, run  # noqa: E402
+
 CLOCK = 197e12 / (4 * 2 * 128 * 128)
 """Hz of a v5e: its rate of products by what 4 matrix units of 128 x 128 do in a cycle."""
 SOURCE = "https://docs.jax.dev/en/latest/pallas/tpu/matmul.html"
@@ -158,12 +155,10 @@ def found(row: PublishedStep) -> FoundStep:
 def page(rows: Sequence[tuple[PublishedStep, FoundStep]]) -> Iterator[str]:
     """The lines of the page."""
     yield "# Times that others have published\n"
-    libtpu, jax = (importlib.metadata.version(name) for name in ("libtpu", "jax"))
     yield (
-        f"`python benchmarks/published_steps.py --write`, {datetime.date.today()}, libtpu {libtpu}, jax {jax}. The "
-        f"times are those of JAX's page [Matrix Multiplication]({SOURCE}) (jax cec06d116c): products of square bf16 "
-        "matrices on one v5e, 100 calls timed from Python, so each has the dispatch of a call in it. Nothing was run "
-        "here. The kernels are written anew after the page's description.\n"
+        f"{made_by('published_steps.py')}. The times are those of JAX's page [Matrix Multiplication]({SOURCE}) (jax "
+        "cec06d116c): products of square bf16 matrices on one v5e, 100 calls timed from Python, so each has the "
+        "dispatch of a call in it. Nothing was run here. The kernels are written anew after the page's description.\n"
     )
     yield (
         "**Bound** is the claim `step_time_bound` of the compiled program, **model** the time by which `search` ranks "
@@ -196,23 +191,11 @@ def _share(seconds: float | None, of: float) -> str:
 
 
 def main() -> int:
-    """Prints the page, or writes it; 1 where a bound is above a published time."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help=f"write docs/{PAGE.name}")
-    given = parser.parse_args()
-    os.environ["LAYOUTPROOF_CACHE"] = "off"
-    os.chdir(ROOT)
-    rows = []
-    for row in ROWS:
-        rows.append((row, found(row)))
-        print(row, rows[-1][1], file=sys.stderr, flush=True)
-    text = "\n".join(page(rows))
-    if given.write:
-        rest = PAGE.read_text("utf-8").partition("## ")
-        PAGE.write_text(text + "".join(rest[1:]), "utf-8")
-    else:
-        print(text)
-    return int(any(said.bound > row.seconds for row, said in rows))
+    """Prints the page, or writes it; the exit code is that of `published.run`."""
+    return run(
+        __doc__ or "", ROWS, found, lambda said: said.bound, page,
+        lambda old, new: new + "".join(old.partition("## ")[1:]),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Twelve copies and relayouts of public threads, each with a function of our own that has it: cause, rewrite, figures.
+"""Fourteen copies and relayouts of public threads, each a function of our own that has it: cause, rewrite, figures.
 
     python benchmarks/rewrites.py                          all of them, on v6e: about half an hour on two cores
     python benchmarks/rewrites.py --only rope_heads        one of them
@@ -264,6 +264,61 @@ def straight_weights(x: Any, w: Any) -> Any:
     return _call(body, x.shape[0] // 32, [(32, x.shape[1]), [*w.shape]], (32, n), (x.shape[0], n), "float32", x, w)
 
 
+def _product(x: Any, w: Any) -> Any:
+    """A kernel that multiplies, with columns of w for each program."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    def body(x: Any, w: Any, o: Any) -> None:
+        o[...] = jnp.dot(x[...], w[...], preferred_element_type="float32")
+
+    rows, n = x.shape[0], w.shape[1]
+    return pl.pallas_call(
+        body, grid=(n // 512,),
+        in_specs=[pl.BlockSpec(x.shape, lambda i: (0, 0)), pl.BlockSpec((w.shape[0], 512), lambda i: (0, i))],
+        out_specs=pl.BlockSpec((rows, 512), lambda i: (0, i)), out_shape=jax.ShapeDtypeStruct((rows, n), "float32"),
+    )(x, w)  # fmt: skip
+
+
+def swapped_weight(x: Any, w: Any) -> Any:
+    """The weight is turned before the kernel, which takes rows: it is copied in each step."""
+    import jax
+
+    return jax.nn.silu(_product(x, w.swapaxes(0, 1)))  # CAUSE
+
+
+def kept_weight(x: Any, w: Any) -> Any:
+    import jax
+
+    return jax.nn.silu(_product(x, w))
+
+
+def _of_experts(x: Any, w: Any) -> Any:
+    """A kernel that multiplies for each expert."""
+    import jax.numpy as jnp
+
+    def body(x: Any, w: Any, o: Any) -> None:
+        o[...] = jnp.dot(x[0], w[0], preferred_element_type="float32")[None]
+
+    (e, m, k), n = x.shape, w.shape[2]
+    return _call(body, e, [(1, m, k), (1, k, n)], (1, m, n), (e, m, n), "float32", x, w)
+
+
+def expert_weights(x: Any, w: Any) -> Any:
+    """The weights of all experts are turned before the kernel."""
+    import jax
+
+    turned = w.swapaxes(1, 2)  # CAUSE
+    return jax.nn.gelu(_of_experts(x, turned))
+
+
+def expert_kept(x: Any, w: Any) -> Any:
+    import jax
+
+    return jax.nn.gelu(_of_experts(x, w))
+
+
 @dataclass(frozen=True)
 class Case:
     """thread: that has it.  args: of the function.  cause: the operation that moves data.  kinds: of the rewrites of
@@ -327,6 +382,14 @@ CASES: dict[str, Case] = {
     "kernel_operand": Case(
         "pytorch/xla#6658", kernel_operand, ("f32[4000,5]", "f32[4000,5]"), "pallas_call", ("reshape",),
         kernel_wide, ("f32[4000,128]", "f32[4000,128]"),
+    ),
+    "swapped_weight": Case(
+        "openxla/tokamax#1220", swapped_weight, ("bf16[256,2048]", "bf16[4096,2048]"), "transpose", ("order",),
+        kept_weight, ("bf16[256,2048]", "bf16[2048,4096]"),
+    ),
+    "expert_weights": Case(
+        "vllm-project/vllm#18923", expert_weights, ("bf16[8,64,1024]", "bf16[8,512,1024]"), "transpose", ("order",),
+        expert_kept, ("bf16[8,64,1024]", "bf16[8,1024,512]"),
     ),
 }  # fmt: skip
 """Name -> what it is."""

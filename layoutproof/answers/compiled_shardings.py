@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, TypedDict
 
@@ -43,6 +44,7 @@ class CompiledAssignmentsEntry(TypedDict):
     left: Annotated[int, Doc("assignments that are not compiled, those that the search excludes too")]
     rows: Annotated[list[RowEntry], Doc("each assignment at each point of program's sweep")]
     cheapest: Annotated[list[CheapestEntry], Doc("by the bound on the time of a step, of the rows that fit")]
+    kept: Annotated[int, Doc("rows that an earlier run left in the file of --resume")]
 
 
 class CompiledShardingsDocument(ArraysDocument):
@@ -125,7 +127,7 @@ class CompiledShardings:
         if self.sweep is None:
             return "\n".join([*lines, f"  nothing  {self.why}"])
         sweep = self.sweep
-        lines += [*lines_of(self.program, sweep.axes, sweep.rows, sweep.memory, 0), ""]
+        lines += [*lines_of(self.program, sweep.axes, sweep.rows, sweep.memory, sweep.kept), ""]
         said = {row.reason: row for row in reversed(sweep.rows) if row.reason}
         for reason, row in reversed(said.items()):
             alike = sum(other.reason == reason for other in sweep.rows) - 1
@@ -145,6 +147,7 @@ class CompiledShardings:
             "compiled": {
                 "program": self.program, "assignments": 0 if said is None else len(self.points), "left": self.left,
                 "rows": [] if said is None else said["rows"], "cheapest": [] if said is None else said["cheapest"],
+                "kept": 0 if said is None else said["kept"],
             },
         }  # fmt: skip
 
@@ -154,11 +157,13 @@ class CompiledShardings:
 
 
 def compiled_shardings(
-    problem: ArraysProblem, found: ArraysAnswer, progress: Callable[[str, str], None] | None = None
-) -> CompiledShardings:
+    problem: ArraysProblem, found: ArraysAnswer, jobs: int = 1, resume: str | PathLike[str] | None = None,
+    progress: Callable[[str, str], None] | None = None,
+) -> CompiledShardings:  # fmt: skip
     """The best assignments compiled, at each point of the program's sweep.
 
-    found: the answer of `arrays_file`.  progress: called with the program, and with what is done now.
+    found: the answer of `arrays_file`.  jobs, resume: as of `sweep`.  progress: called with the program, and with what
+    is done now.
     Raises LayoutError, with the place, where the program names no array or something is wrong with its function.
     """
     said = problem.said.program
@@ -188,7 +193,9 @@ def compiled_shardings(
             target=problem.said.target, topology=said.topology, mesh=problem.said.mesh, donate=said.donate, rule=rule,
         )  # fmt: skip
         alike = [point for k, point in enumerate(points) if point not in points[:k]]
-        sweep = swept_over(base, said.sweep, alike, memory=problem.said.memory, workers=Workers(1), step=told)
+        sweep = swept_over(
+            base, said.sweep, alike, memory=problem.said.memory, resume=resume, workers=Workers(jobs), step=told
+        )
     return replace(answer, sweep=sweep)
 
 

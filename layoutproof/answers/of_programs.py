@@ -86,6 +86,7 @@ def compile(
     top: int = 5,
     try_: bool = False,
     same: bool = False,
+    schedule: bool = False,
     **kwargs: object,
 ) -> Programs:
     """Compile a program ahead of time, for a TPU that is not there or for the CPU, and record its compiler's figures.
@@ -109,6 +110,7 @@ def compile(
         try_: Compile a function again with each candidate (layouts, donation, padding); `advice` says which helped.
         same: Compare what the compiler made of a function with the function, at random points of prime fields and on
             float64; `same` says what came of it.
+        schedule: Have the compiler simulate its schedule too: the cycles of each operation, in `schedule` of a record.
         kwargs: Of a function, as args.
 
     Returns:
@@ -122,7 +124,7 @@ def compile(
     4096
     """
     if not is_function(program):
-        if try_ or same:
+        if try_ or same or schedule:
             raise LayoutError(problems.COMPILED_ALREADY())
         return of_compiled(program, mesh or {}, top)
     asked = asked_for(
@@ -138,6 +140,7 @@ def compile(
         donate=tuple(donate),
         flags=dict(flags or {}),
         same=same,
+        schedule=schedule,
     )
     found = made(asked, seconds)
     return gathered(with_advice(found, seconds) if try_ else ((each, None) for each in found), top)

@@ -136,6 +136,8 @@ def search(
     tune: Mapping[str, object] | None = None,
     keep: int | None = None,
     within: str | float | None = None,
+    jobs: int = 1,
+    resume: str | PathLike[str] | None = None,
     progress: Callable[[str, str], None] | None = None,
 ) -> Found:
     """Find the best answers to a problem, each with what is proved of it, and a certificate that none is better.
@@ -160,6 +162,8 @@ def search(
         tune: Of a function: the range of each variable, `{"bm": "128..2048"}` or as in a file.
         keep: No more answers than so many; with `prune`, of those that are allowed the cheapest.
         within: No answers that cost more than so many times the best, such as `"1.2x"`.
+        jobs: Of shardings that are compiled: processes that compile at once, 0 for one per core.
+        resume: Of the same: a file for the rows, as of `sweep`.
         progress: Called while the compiler is asked about a function, with the candidate and what is done now.
 
     Returns:
@@ -179,6 +183,10 @@ def search(
     sizes = [_number(f"size {k} of {len(sizes)}", size) for k, size in enumerate(sizes, 1)]
     with only(here(trace)), _as_asked(problem):
         root, file = _stated(problem, sizes, dtype, target, args, kwargs or {}, tune or {}, headroom)
+        arrays = compiling and search_file.search_kind(root, file) == "arrays"
+    if not arrays:
+        _unused({"jobs": jobs != 1, "resume": resume is not None}, "shardings that are compiled")
+    jobs = _number("jobs", jobs, 0)
     factor = search_file.factor(within)
     unnamed = target is None and (_word(problem) in ready.kernels() or ":" in _word(problem))
     assumed = str(root.value["target"].value) if unnamed else ""
@@ -186,12 +194,12 @@ def search(
     def more(count: int) -> search_file.SearchAnswer:
         with only(here(trace)), _as_asked(problem, file):
             found = search_file.answer(root, file, count, effort, pareto, compiling, progress)
-            if not compiling or not isinstance(found, Searched) or not isinstance(found.result, ArraysAnswer):
+            if not arrays or not isinstance(found, Searched) or not isinstance(found.result, ArraysAnswer):
                 return found
             # the compiler's side is imported where it is asked
             from layoutproof.answers.compiled_shardings import compiled_shardings
 
-            return compiled_shardings(search_file.problem_of(root, file), found.result, progress)
+            return compiled_shardings(search_file.problem_of(root, file), found.result, jobs, resume, progress)
 
     if prune is not None:
         with only(here(trace)), _as_asked(problem, file):

@@ -27,7 +27,7 @@ DUMP_WITH_ARGUMENTS = Template(
     "cli.dump_with_arguments", "--arg, --kwarg, --target and --libtpu are for a function; a dump is compiled already"
 )
 DUMP_WITH_SAME = Template("cli.dump_with_same", "--same is for a function; a dump does not say what it was made of")
-DUMP_WITH_SWEEP = Template("cli.dump_with_sweep", "--sweep is for a function; a dump is compiled already")
+DUMP_WITH_SWEEP = Template("cli.dump_with_sweep", "{option} is for a function; a dump is compiled already")
 DUMP_WITH_TRY = Template(
     "cli.dump_with_try", "--try is for a function; of a dump `layoutproof hlo FILE --try --target NAME` tells"
 )
@@ -136,7 +136,7 @@ SPEC_WITH_ASSUME = Template(
 )
 SWEEP_AXIS_TWICE = Template("cli.sweep_axis_twice", "the sweep has the axis {axis!r} twice")
 SWEEP_WITH_TRY = Template(
-    "cli.sweep_with_try", "a sweep takes neither --try nor --same, and other compilers as --sweep libtpu=.."
+    "cli.sweep_with_try", "a sweep takes none of --try, --same and --schedule, and other compilers as --sweep libtpu=.."
 )
 TARGET_OF_BARE_SHAPE = Template(
     "cli.target_of_bare_shape", "--target gives a bare shape such as f32[1000,5] its layout; {found} is not one"

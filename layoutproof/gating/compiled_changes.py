@@ -35,7 +35,7 @@ from layoutproof.gating.lock_head import RENEW
 from layoutproof.gating.matching import Round, match
 from layoutproof.hlo.shapes import read_array
 from layoutproof.hlotext.texts import logical
-from layoutproof.programs.record import Provenance
+from layoutproof.programs.record import Provenance, Schedule
 
 if TYPE_CHECKING:
     from layoutproof.hlo.bitcasts import BitcastAnswer
@@ -55,6 +55,7 @@ def changes(before: CompiledProgram, after: CompiledProgram, across: bool = Fals
     found += customs(*(_calls(side, one.compiler == other.compiler) for side in (before.customs, after.customs)))
     if one.compiler == other.compiler:
         found += amount("estimated_cycles", "estimated cycles", before.cycles, after.cycles, "cycles")
+        found += _schedule(before.schedule, after.schedule)
         return found or lowered(one, other)
     if not found or across:
         return found
@@ -66,6 +67,16 @@ def changes(before: CompiledProgram, after: CompiledProgram, across: bool = Fals
         f"else {renew} at the old revision; where all is well, renew the lock: layoutproof gate --lock"
     )
     return [unknown("compiler", why, fix=fix, follows=tuple(found), **sides)]
+
+
+def _schedule(before: Schedule | None, after: Schedule | None) -> list[Finding]:
+    """The change of the cycles by the schedule, where they were asked for."""
+    subject, sides = "cycles by the schedule", (before, after)
+    why = next((each.why for each in sides if each is not None and each.cycles is None), "")
+    if why:
+        return [unknown(subject, why)]
+    one, other = (None if each is None else each.cycles for each in sides)
+    return amount("estimated_cycles", subject, one, other, "cycles")
 
 
 def _calls(calls: Sequence[LayoutDemands], cycles: bool) -> Sequence[LayoutDemands]:

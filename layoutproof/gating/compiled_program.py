@@ -13,7 +13,7 @@ from typing import NamedTuple, Self
 from layoutproof.core.errors import shorten
 from layoutproof.hlo.collectives import CollectiveText
 from layoutproof.hlotext.module import Instruction
-from layoutproof.programs.record import MemoryStats, Often, Provenance
+from layoutproof.programs.record import MemoryStats, Often, Provenance, Schedule
 
 
 def title(base: str, op_name: str) -> str:
@@ -187,6 +187,7 @@ class CompiledProgram:
         name, line: Of its module.
         made: Its compiler, and the program before it was compiled.
         memory, cycles: The compiler's own figures.
+        schedule: The cycles by the compiler's schedule; None where they are not asked for.
         devices: Their number, by what it counts: partitions and replicas, or devices.
         scheduled: Whether its text is final.
         donations: (parameter, index of the element) -> what becomes of its buffer.
@@ -203,6 +204,7 @@ class CompiledProgram:
     made: Provenance = Provenance()
     memory: MemoryStats = MemoryStats()
     cycles: int | None = None
+    schedule: Schedule | None = None
     devices: Mapping[str, int] | None = field(default_factory=dict)
     scheduled: bool | None = False
     donations: Mapping[tuple[int, tuple[int, ...]], str] | None = field(default_factory=dict)

@@ -58,6 +58,7 @@ def program_of(record: Record) -> CompiledProgram:
         made=record.made,
         memory=record.memory,
         cycles=record.cycles,
+        schedule=record.schedule,
         devices={"devices": record.devices},
         scheduled=None,
         donations={(each.number, ()): each.donated for each in record.parameters if each.donated},

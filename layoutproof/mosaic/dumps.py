@@ -189,6 +189,7 @@ def place(location: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     return "", 0
 
 
-def cycles(text: str, operation: str) -> int | None:
-    """The estimate of one operation from the text of a static profile, None where there is none."""
-    return {name: int(many) for name, many in _CYCLES.findall(text)}.get(operation)
+def schedule(folder: Path) -> dict[str, int]:
+    """The cycles of each operation of a program, by its name, from the files of a static profile: one for each."""
+    texts = (read(path, MAX_TEXT).decode("utf-8", "replace") for path in sorted(folder.glob("*.textproto")))
+    return {name: int(many) for text in texts for name, many in _CYCLES.findall(text)}

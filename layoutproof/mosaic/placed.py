@@ -22,7 +22,7 @@ from layoutproof.mosaic.compiling import flags
 from layoutproof.pallas.compiled import Estimate
 from layoutproof.pallas.from_mosaic.mosaic_calls import MosaicCall
 
-_KEPT = "cycles 1"
+_KEPT = "cycles 2"
 
 
 def estimates(

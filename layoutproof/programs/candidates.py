@@ -267,7 +267,8 @@ def cause_of(copy: Copy, moved_by: Mapping[str, Sequence[str]] = MappingProxyTyp
     operation = (last.partition("[")[0] if scope else "") or copy.opcode
     where = f" at {source}" if source else ""
     after = ""
-    if near and f"{operation} at {source.rpartition('/')[2]}" not in near:
+    own = f"{operation} at {source.rpartition('/')[2]}"
+    if near and own not in (words.partition(", called at ")[0] for words in near):
         after = f" {'after' if source else 'for'} {', '.join(near)}"
     whose = f" of {copy.boundary}" if copy.boundary else ""
     return f"{operation}{where}{after}{whose}: {copy.source} -> {copy.target}, {_size(copy.bytes)}"

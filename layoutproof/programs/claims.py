@@ -577,11 +577,11 @@ def _step_time_bound(of: _ProgramQuestion) -> Finding:
     and waits are not in it; nor is the interconnect of a record that does not say where its devices are.
     """
     record, limit = of.record, duration(of.options["at_most"])
-    if record.work is None:
-        return of.unknown(problems.NO_WORK())
     if record.made.target in ("", "cpu"):
-        return of.unknown(problems.NO_CHIP())
-    found = step_time(record, record.work)
+        return of.unknown(problems.NO_WORK() if record.work is None else problems.NO_CHIP())
+    found = step_time(record)
+    if found is None:
+        return of.unknown(problems.NO_WORK())
     bound, least = found.bound, found.terms[MATRIX].least
     figures: dict[str, object] = {"least_ps": bound.least, "most_ps": bound.most, "binds": found.binds}
     figures |= {f"{name.replace(' ', '_')}_ps": term.least for name, term in found.terms.items()}
@@ -595,9 +595,8 @@ def _step_time_bound(of: _ProgramQuestion) -> Finding:
         over = f"at least {seconds(bound.least)} on {found.chip}, {seconds(bound.least - limit)} more than"
         reason = f"a step takes {over} {of.options['at_most']}: {found.words()}"
         return of.refuted(reason, figures=figures, scope=scope)
-    open_ = next(iter(record.work.uncounted), "")
-    if bound.most is None or bound.most > limit or open_:
-        return of.unknown(bound.why or open_ or problems.RUNS_UNKNOWN(), figures=figures, scope=scope)
+    if bound.most is None or bound.most > limit:
+        return of.unknown(bound.why or problems.RUNS_UNKNOWN(), figures=figures, scope=scope)
     return of.proved(figures=figures, scope=scope)
 
 

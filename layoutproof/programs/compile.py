@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,10 +30,14 @@ from layoutproof.core.result import Verdict
 from layoutproof.hardware.tpu_chips import generation
 from layoutproof.known_bugs import ask as known_bugs
 from layoutproof.known_bugs.bug import BugSeen
+from layoutproof.mosaic import dumps
+from layoutproof.mosaic.ask import PROFILED
+from layoutproof.mosaic.compiling import PROFILE
+from layoutproof.mosaic.compiling import flags as profile_flags
 from layoutproof.programs import problems
 from layoutproof.programs.kernel_work import with_source
 from layoutproof.programs.reading import holders, record_of
-from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record
+from layoutproof.programs.record import MemoryStats, ProgramValue, Provenance, Record, Schedule
 from layoutproof.programs.same_source import finding
 from layoutproof.programs.totals import with_kernels
 
@@ -40,6 +45,10 @@ CPU = "cpu"
 LONGEST = 600.0
 """Seconds that one program may take, by default."""
 QUESTION = "compile"
+_EACH = "--xla_jf_hlo_deduplication_all_unique=true"
+"""The compiler's flag with which it schedules equal operations each; else one of them stands for all."""
+_CONFIGURED = re.compile(r", backend_config=.*")
+"""What the compiler adds to an instruction, in which it also writes what it simulates."""
 _TOPOLOGY = re.compile(r"[1-9]\d{0,3}(x[1-9]\d{0,3}){1,2}")
 
 
@@ -54,7 +63,8 @@ class Asked:
     libtpu: the path of a libtpu, "" for the installed one.  name: in reports, by default the program's.
     folder: in which the program is imported and runs, one of another checkout of the repository that the current folder
     is in; "" for the current folder.  rule: of the file that names it, None where a person did.  same: whether the
-    compiled program is compared with the source.
+    compiled program is compared with the source.  schedule: whether the cycles of its operations are asked for, as the
+    compiler's schedule has them.
     """
 
     program: str
@@ -72,6 +82,7 @@ class Asked:
     folder: str = ""
     rule: Tracing | None = None
     same: bool = False
+    schedule: bool = False
 
     @property
     def title(self) -> str:
@@ -97,6 +108,7 @@ class Asked:
         words += [word for number in self.donate for word in ("--donate", str(number))]
         words += [word for name, value in self.flags.items() for word in ("--flag", f"{name}={value}")]
         words += ["--same"] if self.same else []
+        words += ["--schedule"] if self.schedule else []
         return shlex.join(words)
 
 
@@ -172,7 +184,8 @@ def made(
             progress(current[0], str(what))
 
         for asked, answer in zip(alike, ask(known, requests(), dict, tell), strict=True):
-            yield made_of(asked, answer, progress)
+            found = made_of(asked, answer, progress)
+            yield _scheduled(found, seconds, memory, progress) if asked.schedule else found
 
 
 def made_of(
@@ -220,6 +233,37 @@ def made_of(
         cpu=said.get("cpu", 0.0) + time.thread_time() - start,
         bugs=tuple(_known(asked, bug) for bug in bugs), stated=_from(asked.folder, said.get("stated", ())),
     )  # fmt: skip
+
+
+def _scheduled(one: Made, seconds: float, memory: int | None, progress: Callable[[Asked, str], None]) -> Made:
+    """The same with the cycles of its operations as the compiler's schedule has them, or why there are none.
+
+    It is compiled once more, by a process of its own: the simulation aborts on some operations. Of a run that did not
+    end nothing is taken, since it differs from run to run which operations are done.
+    """
+    asked, record = one.asked, one.record
+    if record is None:
+        return one
+    if asked.target not in PROFILED:
+        return replace(one, record=replace(record, schedule=Schedule(why=problems.NO_SCHEDULE_OF(asked.target))))
+    progress(asked, "simulating the schedule")
+    with tempfile.TemporaryDirectory(prefix="layoutproof-") as folder:
+        Path(folder, PROFILE).mkdir()
+        told = " ".join(filter(None, (libtpu.told(), profile_flags(folder, True), _EACH)))
+        child = child_of(asked, seconds, memory)
+        child = replace(child, environment={**child.environment, libtpu.FLAGS: told})
+        (answer,) = ask(child, [{**request_of(asked), "same": False, "schedule": True}], dict)
+        cycles = dumps.schedule(Path(folder, PROFILE))
+    said = answer.value or {"refused": answer.problem}
+    if "refused" in said:
+        schedule = Schedule(why=shorten(" ".join(str(said["refused"]).split()), 300))
+    elif _CONFIGURED.sub("", said["text"]) != _CONFIGURED.sub("", one.text):
+        schedule = Schedule(why=problems.SCHEDULE_OF_ANOTHER())
+    else:
+        lines = one.text.splitlines(keepends=True)
+        found = record_of(lines, asked.title, record.made, schedule=cycles).schedule
+        schedule = found or Schedule(why=problems.COMPILER_SILENT(record.made.compiler, "its schedule"))
+    return replace(one, record=replace(record, schedule=schedule))
 
 
 def _from(folder: str, rows: Sequence[JsonObject]) -> list[JsonObject]:

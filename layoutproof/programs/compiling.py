@@ -160,7 +160,7 @@ def answer_of(request: JsonObject, tell: Tell, lower: Callable[[JsonObject], tup
     options += ["whole"] if request.get("same") else []
     key = [_KEPT, about, placed, *options]
     # files that a flag asks for are written by compiling alone
-    kept = None if "xla_dump_to" in request["flags"] else cache.get(key)
+    kept = None if "xla_dump_to" in request["flags"] or request.get("schedule") else cache.get(key)
     traced = time.perf_counter() - start
     if kept is None:
         tell("compiling")
@@ -172,7 +172,8 @@ def answer_of(request: JsonObject, tell: Tell, lower: Callable[[JsonObject], tup
         kept = compiled(made, results, lambda: libtpu.written_text(lowered, request["flags"]))
         if request.get("same"):
             kept["whole"] = _with_constants(made)
-        cache.put(key, kept)
+        if not request.get("schedule"):
+            cache.put(key, kept)
         kept = {**kept, "seconds": time.perf_counter() - start - traced}
     return {**about, "traced": traced, **kept}
 

@@ -123,6 +123,13 @@ NO_ELEMENT = Template("programs.no_element", "no result has an element, so there
 NO_ENTRY = Template("programs.no_entry", "no whole module with an ENTRY computation")
 NO_EXPORT = Template("programs.no_export", "no exported program of JAX: {error}")
 NO_INPUT_OF_BOTH = Template("programs.no_input_of_both", "{names}, so that no input is one of both")
+NO_SCHEDULE_OF = Template(
+    "programs.no_schedule_of", "the compiler's simulation of its schedule does not know {target}, and aborts"
+)
+NOT_SCHEDULED = Template("programs.not_scheduled", "{place}: the compiler's schedule says no cycles, of {count} in all")
+SCHEDULE_OF_ANOTHER = Template(
+    "programs.schedule_of_another", "compiled once more for its schedule it is another program"
+)
 NO_JAX = Template("programs.no_jax", "no jax (pip install jax)")
 NO_KERNEL = Template("programs.no_kernel", "no Pallas kernel is in the program")
 NO_KERNEL_READ = Template("programs.no_kernel_read", "no Pallas kernel was read")

@@ -39,12 +39,11 @@ from layoutproof.programs.record import (
     Provenance,
     Record,
     Reshard,
+    Schedule,
     WorkPlace,
 )
-from layoutproof.programs.totals import with_totals
+from layoutproof.programs.totals import MOST_OPERATIONS, most_first, with_totals
 
-MOST_OPERATIONS = 50
-"""Operations with a price that a record lists, the most expensive first; their sum is of all."""
 MOST_PADDING = 20
 """Layouts that a record lists, those first of which most bytes hold no element."""
 MOST_UNKNOWN = 100
@@ -52,7 +51,8 @@ MOST_UNKNOWN = 100
 MOST_GROUPS = 4096
 """Devices among whose groups whole mesh axes are looked for."""
 
-_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
+_CYCLES = re.compile(r'(?<!"bundle_analysis_data":\{)"estimated_cycles":"(\d+)"')
+"""The price of an operation; told to simulate its schedule, libtpu writes another number of that name beside it."""
 _VMEM = re.compile(r'"used_scoped_memory_configs":\[[^\[\]]*?"memory_space":"1","offset":"\d+","size":"(\d+)"')
 _TALKS = re.compile(r'"(?:has_communication":true|collective_id":"?\d)')
 _KERNEL_NAME = re.compile(r"kernel_name\W{1,4}([\w.$-]+)")
@@ -72,11 +72,12 @@ def record_of(
     file: str = "",
     made: Provenance = Provenance(),  # noqa: B008
     shardings: Sequence[str] = (),
+    schedule: Mapping[str, int] = {},
 ) -> Record:
     """The record of a compiled program's text.
 
     file: the name in errors.  made: the facts that the text does not have.  shardings: of the parameters, by the
-    compiler: a text may leave them out.
+    compiler: a text may leave them out.  schedule: the name of an operation to its cycles by the compiler's schedule.
     Raises LayoutError for a text that is no module, for a second one, and for the first mistake in it.
     """
     digest = hashlib.sha256()
@@ -86,7 +87,7 @@ def record_of(
             digest.update(line.encode(errors="backslashreplace"))
             yield line
 
-    reader = Reader(file, made, shardings)
+    reader = Reader(file, made, shardings, schedule)
     for event in events(counted(), file):
         reader.take(event)
     return reader.record(digest.hexdigest()[:32])
@@ -127,6 +128,8 @@ class _ComputationContents:
     moves: dict[tuple[str, str, str, str], _Moves] = field(default_factory=dict)
     kernels: list[Instruction] = field(default_factory=list)
     operations: list[tuple[Place, str, int]] = field(default_factory=list)
+    scheduled: list[tuple[Place, str, int]] = field(default_factory=list)
+    unscheduled: list[Place] = field(default_factory=list)
     customs: dict[str, _Customs] = field(default_factory=dict)
     buffers: dict[str, _Buffers] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
@@ -137,7 +140,7 @@ class Reader:
 
     __slots__ = (
         *("bodies", "computations", "entry", "executions", "file", "followed", "header", "inner", "judged", "made"),
-        *("now", "parameters", "results", "shapes", "shardings", "whole", "words", "work"),
+        *("now", "parameters", "results", "schedule", "shapes", "shardings", "whole", "words", "work"),
     )
 
     def __init__(
@@ -145,8 +148,9 @@ class Reader:
         file: str = "",
         made: Provenance = Provenance(),  # noqa: B008
         shardings: Sequence[str] = (),
+        schedule: Mapping[str, int] = {},
     ) -> None:
-        self.file, self.made, self.shardings = file, made, tuple(shardings)
+        self.file, self.made, self.shardings, self.schedule = file, made, tuple(shardings), schedule
         self.followed = Followed()
         self.header = Header("")
         self.whole = False
@@ -231,12 +235,20 @@ class Reader:
                 customs = now.customs.setdefault(of.target, _Customs(of))
                 customs.count += 1
                 customs.effect |= of.attribute("custom_call_has_side_effect") == "true"
-        if '"estimated_cycles":"' in of.attributes:
-            found = _CYCLES.search(of.attributes)
-            if found is not None and int(found[1]):
-                now.operations.append((self._place(of), opcode, int(found[1])))
+        self._cycles(of, now)
         if opcode != "call" and "=" in of.attributes:
             self.inner.update(callee for role, callee in of.calls if role in memory.INSIDE)
+
+    def _cycles(self, of: Instruction, now: _ComputationContents) -> None:
+        """The cycles that the compiler says of it; a kernel has its own."""
+        found = _CYCLES.search(of.attributes) if '"estimated_cycles":"' in of.attributes else None
+        price = 0 if found is None else int(found[1])
+        if price:
+            now.operations.append((self._place(of), of.opcode, price))
+        if of.name in self.schedule and of.target != KERNEL:
+            now.scheduled.append((self._place(of), of.opcode, self.schedule[of.name]))
+        elif price:
+            now.unscheduled.append(self._place(of))
 
     def _end(self) -> None:
         self.executions.end()
@@ -315,6 +327,7 @@ class Reader:
             reshards=tuple(self._reshards(runs)),
             unknown=tuple(dict.fromkeys(unknown))[:MOST_UNKNOWN],
             digest=digest,
+            schedule=self._schedule(runs),
         )
         return with_totals(record, places, uncounted)
 
@@ -348,15 +361,26 @@ class Reader:
                 yield found, Often(runs[name].times, runs[name].sometimes, runs[name].why)
 
     def _operations(self, runs: Mapping[str, Runs]) -> tuple[list[PricedOperation], int | None]:
-        made = [
+        return most_first(
             PricedOperation(place, opcode, cycles, often)
             for found, often in self._running(runs)
             for place, opcode, cycles in found.operations
-        ]
-        made.sort(key=lambda each: -each.cycles * (each.often.times or 1))
-        if not made or any(each.often.times is None for each in made):
-            return made, None
-        return made, sum(each.cycles * (each.often.times or 0) for each in made)
+        )
+
+    def _schedule(self, runs: Mapping[str, Runs]) -> Schedule | None:
+        """None where the compiler says nothing of it."""
+        operations, cycles = most_first(
+            PricedOperation(place, opcode, cycles, often)
+            for found, often in self._running(runs)
+            for place, opcode, cycles in found.scheduled
+        )
+        if not operations:
+            return None
+        why = next((each.often.why for each in operations if each.often.times is None), "")
+        without = [place for found, _ in self._running(runs) for place in found.unscheduled]
+        if without:
+            cycles, why = None, problems.NOT_SCHEDULED(without[0], len(without))
+        return Schedule(cycles, tuple(operations[:MOST_OPERATIONS]), len(operations), why)
 
     def _padding(self, runs: Mapping[str, Runs]) -> list[Padding]:
         sums: dict[str, Padding] = {}

@@ -199,12 +199,28 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class PricedOperation:
-    """An instruction that the compiler has priced. cycles: each time it runs."""
+    """An instruction of which the compiler says its cycles: each time it runs."""
 
     place: Place
     opcode: str
     cycles: int
     often: Often
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Cycles by the compiler's own schedule: its simulation of the instruction words of each operation by itself.
+
+    Kernels are not among them: they have their own (`KernelCall`).
+
+    cycles: of all operations, loops by their trips; None, and `why`, where they are not known.  operations: of all
+    `many` ones those that take most.
+    """
+
+    cycles: int | None = None
+    operations: tuple[PricedOperation, ...] = ()
+    many: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +337,7 @@ class Record:
         padded, unpadded: Bytes of all arrays that take memory, each counted once, and what their elements take.
         padding: The layouts with most bytes without an element.
         customs: Custom calls that are no Pallas kernels, by target.
+        schedule: Cycles by the compiler's own schedule; None where it was not asked for them.
         unknown: The unknown figures, each with its reason.
         digest: Of the compiled text.
     """
@@ -348,6 +365,7 @@ class Record:
     digest: str = ""
     version: int = VERSION
     work: ProgramWork | None = None
+    schedule: Schedule | None = None
 
     def as_dict(self) -> dict[str, object]:
         """Plain data: dicts, lists, text and numbers, as `read_record` takes it."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from layoutproof.core.amounts import size
 from layoutproof.core.counted import Counted
 from layoutproof.core.errors import shorten
 from layoutproof.core.visible import visible
-from layoutproof.programs.record import Collective, Copy, Often, Place, Record, Reshard
+from layoutproof.programs.record import Collective, Copy, Often, Place, PricedOperation, Record, Reshard
+
+_LINES = 3
+"""Lines of the source that are named with their cycles."""
 
 
 def text(record: Record, top: int = 5) -> str:
@@ -42,11 +46,15 @@ def _lines(record: Record, top: int) -> Iterator[str]:
     own = "" if memory.peak is None else f"; the compiler's own peak {size(memory.peak)}"
     yield f"  memory   {peak}{', '.join(parts)}{own}"
     work = _work(record)
-    if record.priced:
-        cycles = "an unknown number of" if record.cycles is None else f"{record.cycles:,}"
-        work.append(f"{cycles} cycles estimated for {record.priced} operation{'' if record.priced == 1 else 's'}")
     if work:
         yield f"  work     {', '.join(work)}"
+    if record.priced:
+        yield f"  cycles   {_cycles(record.cycles, 'estimated for', record.priced, record.operations)}"
+    if record.schedule is not None:
+        found = record.schedule
+        why = f" ({shorten(found.why, 100)})" if found.why else ""
+        known = _cycles(found.cycles, "simulated for", found.many, found.operations)
+        yield f"  schedule {known if found.many else 'unknown'}{why}"
     if record.padded:
         waste = record.padded - record.unpadded
         yield f"  padding  {size(waste)} of {size(record.padded)} ({100 * waste / record.padded:.1f} %)"
@@ -81,6 +89,18 @@ def _work(record: Record) -> list[str]:
     if done.bytes.most is None:
         return [*found, f"at least {size(done.bytes.least)} read and written{_open(done.bytes)}"]
     return [*found, f"{size(done.bytes.most)} read and written"]
+
+
+def _cycles(total: int | None, by: str, many: int, operations: Sequence[PricedOperation]) -> str:
+    """The sum of cycles, and the lines of the source that most of it is from; of one line of which nothing is known
+    how often it runs, nothing is said."""
+    lines: Counter[str] = Counter()
+    for each in operations:
+        if each.place.source and each.often.times:
+            lines[each.place.source] += each.cycles * each.often.times
+    whole = "an unknown number" if total is None else f"{total:,}"
+    most = ", ".join(f"{line} {cycles:,}" for line, cycles in lines.most_common(_LINES))
+    return f"{whole} {by} {many} operation{'' if many == 1 else 's'}{f': {most}' if most else ''}"
 
 
 def _open(of: Counted) -> str:

@@ -17,7 +17,7 @@ from layoutproof.core.element_types import element_bits
 from layoutproof.core.errors import LayoutError
 from layoutproof.hardware.tpu_chips import CHIPS, Chip, generation
 from layoutproof.programs.interconnect import exchanged
-from layoutproof.programs.record import ProgramWork, Record
+from layoutproof.programs.record import Record
 
 PICO = 10**12
 """Picoseconds in a second: times are whole numbers of them, rounded down."""
@@ -29,20 +29,23 @@ class StepTime:
     """A lower bound of a step's time on one device.
 
     chip: the generation.  terms: what is bound by a rate -> picoseconds at that rate.  said: the same -> its amount and
-    rate in words.  left_out: what has no term, and why; "" where all that is spoken of has one.
+    rate in words.  left_out: what has no term, and why; "" where all that is spoken of has one.  uncounted: the first
+    instruction whose work is not counted, "" for none: then the bound is open above.
     """
 
     chip: str
     terms: Mapping[str, Counted]
     said: Mapping[str, str]
     left_out: str = ""
+    uncounted: str = ""
 
     @property
     def bound(self) -> Counted:
         """Picoseconds: the largest term. What can be done at once is not added."""
         found = list(self.terms.values())
-        most = None if any(term.most is None for term in found) else max(term.most or 0 for term in found)
-        why = next((term.why for term in found if term.why), "")
+        open_ = self.uncounted or any(term.most is None for term in found)
+        most = None if open_ else max(term.most or 0 for term in found)
+        why = next((term.why for term in found if term.why), self.uncounted)
         return Counted(max(term.least for term in found), most, why)
 
     @property
@@ -56,21 +59,23 @@ class StepTime:
         return "; ".join(f"{name} {seconds(self.terms[name].least)}, {self.said[name]}" for name in order)
 
 
-def step_time(record: Record, work: ProgramWork) -> StepTime:
+def step_time(record: Record) -> StepTime | None:
     """The bound for a program on the chip that it was compiled for.
 
     Args:
-        record: The program; its collectives, and where its devices are.
-        work: What one device does in a step.
+        record: The program; its work, its collectives, and where its devices are.
 
     Returns:
         Its terms: flops of products at the matrix unit's rate for their type, bytes of elements at the rate of HBM, and
-        what collectives send at the rate of the links along each set of directions.
+        what collectives send at the rate of the links along each set of directions. None where its work was not
+        counted.
 
     Raises:
         LayoutError: There is no chip of that name.
     """
-    chip = CHIPS[generation(record.made.target)]
+    chip, work = CHIPS[generation(record.made.target)], record.work
+    if work is None:
+        return None
     matrix, rates = Counted(), []
     for kind, flops in sorted(work.products.items()):
         rate = max(_rate(chip, each) for each in kind.split(" x "))
@@ -95,7 +100,7 @@ def step_time(record: Record, work: ProgramWork) -> StepTime:
         left_out = "the interconnect is not in it, because the record does not say where devices are"
     elif record.collectives and len(places) > 1 and not chip.link_bandwidth:
         left_out = "the interconnect is not in it, because the rate of its links is not known"
-    return StepTime(chip.name, terms, said, left_out)
+    return StepTime(chip.name, terms, said, left_out, next(iter(work.uncounted), ""))
 
 
 def _rate(chip: Chip, kind: str) -> int:

@@ -351,9 +351,5 @@ def bound_of(record: Record) -> tuple[Counted | None, str]:
 
     What is not counted of the work leaves it open above, as for the claim `step_time_bound`.
     """
-    if record.work is None or record.made.target not in CHIPS:
-        return None, ""
-    found = step_time(record, record.work)
-    uncounted = next(iter(record.work.uncounted), "")
-    bound = found.bound
-    return (Counted(bound.least, None, uncounted) if uncounted else bound), found.binds
+    found = step_time(record) if record.made.target in CHIPS else None
+    return (None, "") if found is None else (found.bound, found.binds)

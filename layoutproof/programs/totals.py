@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from layoutproof.core.counted import Counted
 from layoutproof.ir.work import ProgramCount
 from layoutproof.programs import problems
-from layoutproof.programs.record import ProgramWork, Record, WorkPlace
+from layoutproof.programs.record import PricedOperation, ProgramWork, Record, WorkPlace
 
+MOST_OPERATIONS = 50
+"""Operations with their cycles that a record lists, those first that take most; their sum is of all."""
 MOST_PLACES = 50
 """Places that a record lists, those first where most flops are; the sums are of all."""
 MOST_UNCOUNTED = 20
@@ -39,6 +41,14 @@ def with_totals(record: Record, places: Sequence[WorkPlace], uncounted: Sequence
         uncounted=tuple(unsaid[:MOST_UNCOUNTED]),
     )  # fmt: skip
     return replace(record, work=_open(plain, unsaid))
+
+
+def most_first(operations: Iterable[PricedOperation]) -> tuple[list[PricedOperation], int | None]:
+    """Operations by the cycles that they take in all, and the sum; None without any, or where trips are unknown."""
+    made = sorted(operations, key=lambda each: -each.cycles * (each.often.times or 1))
+    if not made or any(each.often.times is None for each in made):
+        return made, None
+    return made, sum(each.cycles * (each.often.times or 0) for each in made)
 
 
 def with_kernels(record: Record) -> Record:

@@ -108,6 +108,7 @@ def asked_of(given: JsonObject, rule: Tracing) -> Asked:
         given.get("flags", {}),
         given.get("libtpu", ""),
         rule=rule,
+        schedule=given.get("schedule", False),
     )
 
 

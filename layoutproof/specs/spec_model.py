@@ -157,6 +157,9 @@ class ProgramModel(Model):
     donate: list[int] = Field([], description="Arguments, by number, that are given away.", examples=[[0]])
     flags: dict[str, str] = Field({}, description="Options of the compiler.", examples=[{"xla_flag": "true"}])
     libtpu: str = Field("", description="Where another libtpu is.", examples=["/opt/libtpu-0.0.50"])
+    schedule: bool = Field(
+        default=False, description="Whether its record has the cycles of the compiler's schedule.", examples=[True]
+    )
     seconds: int = Field(600, ge=1, description="That compiling may take.", examples=[60])
 
     @model_validator(mode="after")

@@ -134,6 +134,39 @@ def test_trees_results_and_remat_policies(run: Any) -> None:
 
 
 @NEEDS_TPU
+def test_a_search_that_was_broken_off_goes_on(run: Any) -> None:
+    """Rows are those of a sweep: in several processes, kept in a file, and taken from it; the answer is the same."""
+    file = product()
+    whole = json.loads(run(file, "--compile", "--best", "3", "--json")[1])
+    assert run(file, "--compile", "--best", "3", "--jobs", "2", "--resume", "rows.jsonl")[0] == 0
+    kept = Path("rows.jsonl").read_text().splitlines(keepends=True)
+    assert len(kept) == 3
+    # ended while it wrote its second row
+    Path("rows.jsonl").write_text(kept[0] + kept[1][:40])
+    code, out, _ = run(file, "--compile", "--best", "3", "--resume", "rows.jsonl", "--json")
+    found = json.loads(out)
+    assert (code, found["compiled"]["kept"], whole["compiled"]["kept"]) == (0, 1, 0)
+    assert found["shardings"] == whole["shardings"]
+    one, other = (
+        [{**row, "seconds": 0, "cpu_seconds": 0} for row in each["compiled"]["rows"]] for each in (found, whole)
+    )
+    assert one == other
+    # of other code no row is believed
+    write((SPECS / "compiled_product.py").read_text() + "# edited\n", "compiled_product.py")
+    out = run(file, "--compile", "--best", "1", "--resume", "rows.jsonl", "--json")[1]
+    assert json.loads(out)["compiled"]["kept"] == 0
+
+
+def test_only_what_is_compiled_has_jobs_and_rows(run: Any) -> None:
+    for name, given in (
+        ("resume", (product(), "--resume", "rows.jsonl")),
+        ("jobs", ("matmul", "--compile", "--jobs", "2")),
+    ):
+        code, _, err = run(*given)
+        assert (code, words("answers.not_for", name=name, whose="shardings that are compiled") in err) == (2, True)
+
+
+@NEEDS_TPU
 def test_a_program_that_does_not_fit_the_mesh(run: Any) -> None:
     """Eight devices on one chip: it is wrong input, with the place, and no answer."""
     product()

@@ -99,6 +99,12 @@ def flat(x):
     call = pl.pallas_call(body, name="flat", grid=(4,), in_specs=[spec], out_specs=spec, out_shape=shape(4096))
     return call(x.reshape(-1)[:4096].astype(f32))
 
+def added(x):
+    def body(x, o):
+        o[...] = x[...] + 1
+    spec = pl.BlockSpec((8, 5), lambda i: (i, 0))
+    return pl.pallas_call(body, name="added", grid=(125,), in_specs=[spec], out_specs=spec, out_shape=shape(1000, 5))(x)
+
 def fetched(x):
     def body(x, o, buffer, semaphore):
         copy = pltpu.make_async_copy(x.at[pl.ds(8 * pl.program_id(0), 8)], buffer, semaphore)
@@ -262,6 +268,18 @@ def test_copies_by_hand_are_in_the_estimate(answers: dict[str, Any]) -> None:
 
 
 @NEEDS_TPU
+def test_an_estimate_beside_copies_of_its_operands(folder: Path) -> None:
+    """A narrow array is relaid before and after, and the compiler's files of that come last by name."""
+    words = ("mine:added", "--arg", "f32[1000,5]", "--target", "v5e", "--compile", "--only", "grid", "--json")
+    code, out, errors = run(folder, *words)
+    assert code == 0, errors
+    (kernel,) = json.loads(out)["kernels"]
+    (made,) = kernel["compiled"]
+    assert made["estimate"]["reason"] == ""
+    assert made["estimate"]["cycles"] > 125
+
+
+@NEEDS_TPU
 def test_several_targets_and_an_estimate_that_aborts(folder: Path) -> None:
     """On v6e the simulation dies of a product of packed bf16, and does not know v4: all else is told."""
     words = ("mine:packed", "--arg", X.replace("2048]", "1024]"), "--compile", "--only", "grid")
@@ -377,7 +395,7 @@ def test_figures_are_remembered(folder: Path, tmp_path: Path) -> None:
     first = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert first[0] == 0, first[2]
     assert "cycles   " in first[1]
-    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 3"' in path.read_bytes().replace(b"\\", b""))
+    kept = sorted(path for path in tmp_path.rglob("*.json") if b'"kernel 4"' in path.read_bytes().replace(b"\\", b""))
     assert len(kept) == 2
     again = run(folder, *words, LAYOUTPROOF_CACHE=str(tmp_path))
     assert again == first

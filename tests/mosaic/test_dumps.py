@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from layoutproof.mosaic import dumps
@@ -81,7 +83,10 @@ def test_places() -> None:
 
 
 @pytest.mark.parametrize(("version", "cycles"), [("0.0.52", 159117), ("0.0.42.1", 158496)])
-def test_cycles(version: str, cycles: int) -> None:
-    """Of the operation that is asked for, and of no other."""
-    assert dumps.cycles(TEXTS[version, "mm", "profile"], "mm.1") == cycles
-    assert dumps.cycles(TEXTS[version, "mm", "profile"], "mm") is None
+def test_cycles(version: str, cycles: int, tmp_path: Path) -> None:
+    """Of each operation in its own file, whichever name comes last."""
+    assert dumps.schedule(tmp_path) == {}
+    text = TEXTS[version, "mm", "profile"]
+    (tmp_path / "mm.1_TPU v5 lite_static_llo_profile.textproto").write_text(text)
+    (tmp_path / "reshape_TPU v5 lite_static_llo_profile.textproto").write_text(text.replace("mm.1", "reshape"))
+    assert dumps.schedule(tmp_path) == {"mm.1": cycles, "reshape": cycles}

@@ -199,6 +199,22 @@ def test_what_moved_the_data_is_the_nearest_before() -> None:
     assert found[str(line + 1)] == [f"transpose at test_rewrites.py:{line + 1}"]
 
 
+def test_of_a_helper_the_line_that_calls_it_is_named_too() -> None:
+    """Whoever writes `helper(x)` has to change that line, or the helper's."""
+
+    def helper(x: Any) -> Any:
+        return x.swapaxes(0, 1)
+
+    def function(x: Any) -> Any:
+        return helper(x) * 2
+
+    inner, outer = (f.__code__.co_firstlineno + 1 for f in (helper, function))
+    moved = moved_by(flat(function, [shape(8, 16)]).jaxpr)
+    said = f"transpose at test_rewrites.py:{inner}, called at test_rewrites.py:{outer}"
+    assert moved["parameter 0"] == [said]
+    assert said in moved[f"{__file__}:{outer}"]
+
+
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.kernel])
 def test_the_twin_of_a_case_has_no_rewrite(name: str) -> None:
     """What the benchmark's kernels have a fault in, their twins do not: there is nothing to print."""

@@ -20,7 +20,7 @@ def test_no_bound_is_above_a_published_time() -> None:
     one, several = PAGE.read_text("utf-8").split("## Training on several chips")
     assert above(one) == (21, [])
     many, wrong = above(several)
-    assert many >= 5
+    assert many == 10
     assert not wrong
 
 

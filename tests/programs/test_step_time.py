@@ -24,7 +24,9 @@ def work(flops: int, moved: int, kind: str = "bf16", uncounted: tuple[str, ...] 
 
 def timed(done: ProgramWork) -> StepTime:
     """The bound for a program on a v5e that sends nothing."""
-    return step_time(Record("step", Provenance(target="v5e"), work=done), done)
+    found = step_time(Record("step", Provenance(target="v5e"), work=done))
+    assert found is not None
+    return found
 
 
 def test_the_larger_term_binds() -> None:

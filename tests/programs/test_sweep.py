@@ -202,8 +202,9 @@ def test_what_is_said_of_wrong_options(folder: Path) -> None:
     cases = {
         "--resume is for a sweep": [*ARGS, "--resume", "r.jsonl"],
         "--rank is for a sweep": [*ARGS, "--rank", "peak"],
-        "--sweep is for a function": ["compile", "dump.txt", *sweep],
-        "takes neither --try nor --same": [*ARGS, *sweep, "--try"],
+        said.words("cli.dump_with_sweep", option="--sweep"): ["compile", "dump.txt", *sweep],
+        said.stretch("cli.sweep_with_try"): [*ARGS, *sweep, "--try"],
+        said.words("cli.dump_with_sweep", option="--schedule"): ["compile", "dump.txt", "--schedule"],
         "unknown rank 'money'": [*ARGS, *sweep, "--rank", "money"],
         "the axis 'B' twice": [*ARGS, *sweep, *sweep],
         "is no axis": [*ARGS[:-1], "data=-1"],

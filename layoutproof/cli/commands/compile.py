@@ -64,6 +64,9 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
     "--same", is_flag=True, help="Compare what the compiler made with the function: does it compute the same?"
 )
 @click.option(
+    "--schedule", is_flag=True, help="Also say the cycles of each operation, as the compiler's schedule has them."
+)
+@click.option(
     "--sweep",
     "axes",
     metavar="NAME=VALUES",
@@ -100,6 +103,7 @@ def command(
     output: Path | None,
     try_: bool,
     same: bool,
+    schedule: bool,
     axes: tuple[str, ...],
     resume: str | None,
     hbm: str | None,
@@ -126,6 +130,9 @@ def command(
     With --same what the compiler made is compared with the function, at random points of prime fields and on float64,
     over the reals: rounding is not asked. Where its arguments are too large for that, it is another compilation, at
     smaller sizes that keep every kind of program, which the verdict's line names.
+
+    With --schedule it is compiled once more, and the compiler simulates the instruction words that it has scheduled:
+    the cycles of each operation, of which a record has the sum.
 
     With --sweep it is compiled at every point of some axes, and each point is a row: whether it fits, peak memory,
     bytes sent by axes of the mesh, cycles, the least time of a step, or why there is none of these. An axis is target,
@@ -155,8 +162,8 @@ def command(
             raise click.UsageError(problems.DUMP_WITH_ARGUMENTS())
         if same:
             raise click.UsageError(problems.DUMP_WITH_SAME())
-        if axes:
-            raise click.UsageError(problems.DUMP_WITH_SWEEP())
+        if axes or schedule:
+            raise click.UsageError(problems.DUMP_WITH_SWEEP("--sweep" if axes else "--schedule"))
         if try_:
             raise click.UsageError(problems.DUMP_WITH_TRY())
         answer = of_compiled(program, devices, top)
@@ -174,10 +181,11 @@ def command(
             donate=donated,
             flags=dict(map(_named, flags)),
             same=same,
+            schedule=schedule,
         )
         bound = None if memory is None else amount(memory)
         if axes:
-            if try_ or same or len(libraries) > 1:
+            if try_ or same or schedule or len(libraries) > 1:
                 raise click.UsageError(problems.SWEEP_WITH_TRY())
             return run_sweep(asked[0], targets, options, output, seconds, bound, as_json)
         found = _told(made(asked, seconds, bound, _progress), len(asked))

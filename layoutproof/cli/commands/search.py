@@ -80,6 +80,14 @@ class _Sizes(click.Command):
 @click.option("--why", is_flag=True, help="Also say the model and its sources, and what was left out and refused.")
 @click.option("--compile", "compiling", is_flag=True, help="Ask the real TPU compiler about the best ones too.")
 @click.option(
+    "--jobs",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Of shardings that are compiled: processes; 0: one per core.",
+)
+@click.option("--resume", metavar="FILE", help="Of the same: keep the rows there (.jsonl), and take those that it has.")
+@click.option(
     "--prune",
     type=_FILE,
     metavar="JSON",
@@ -109,6 +117,8 @@ def command(
     pareto: bool,
     why: bool,
     compiling: bool,
+    jobs: int,
+    resume: str | None,
     prune: Path | None,
     init: bool,
     effort: int,
@@ -153,6 +163,8 @@ def command(
         tune=_pairs(tune, "--tune"),
         keep=keep,
         within=within,
+        jobs=jobs,
+        resume=resume,
         progress=told_of,
     )
     if as_json:

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -591,12 +592,19 @@ def place_of(source_info: SourceInfo) -> str:
 
 
 def places_of(source_info: SourceInfo) -> tuple[str, ...]:
-    """`file:line` of every frame of the user's of an equation, from the innermost outwards; () where there is none."""
+    """`file:line` of every frame of the user's of an equation, from the innermost outwards; () where there is none.
+
+    Who calls us is no part of the traced program.
+    """
     util = importlib.import_module("jax._src.source_info_util")
     with contextlib.suppress(Exception):
-        frames = util.user_frames(source_info.traceback)
-        return tuple([f"{f.file_name}:{f.start_line}" for f in frames if not f.file_name.startswith(_OURS)])
+        frames = dropwhile(_is_ours, util.user_frames(source_info.traceback))
+        return tuple([f"{f.file_name}:{f.start_line}" for f in takewhile(lambda f: not _is_ours(f), frames)])
     return ()
+
+
+def _is_ours(frame: object) -> bool:
+    return str(getattr(frame, "file_name", "")).startswith(_OURS)
 
 
 def place_of_function(debug_info: object) -> str:

@@ -21,7 +21,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.hardware.tpu_tiles import LANES
 from layoutproof.pallas.compiled import SourceRewrite
 from layoutproof.pallas.from_jax import problems
-from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of
+from layoutproof.pallas.from_jax.adapter import body_of, is_literal, need_jax, opened, place_of, places_of
 from layoutproof.pallas.from_jax.of_jax import JaxAtom, JaxAval, Params
 
 if TYPE_CHECKING:
@@ -395,7 +395,8 @@ def _constraints(jaxpr: Jaxpr) -> Iterator[Rewrite]:
 
 
 def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
-    """Place -> what moves data nearest before what is computed there, `transpose at model.py:12`.
+    """Place -> what moves data nearest before what is computed there, `transpose at model.py:12`; of a line that
+    another line of the user's calls, as in a helper, that one too: `transpose at model.py:12, called at model.py:40`.
 
     A copy that a compiler makes names the operation that reads or makes the array; the layout comes from these. Of an
     input, `parameter 0`, it is the first operation that takes it.
@@ -406,12 +407,13 @@ def moved_by(jaxpr: Jaxpr) -> dict[str, list[str]]:
         given = [nearest.get(atom, ()) for atom in eqn.invars if not is_literal(atom)]
         before = tuple(dict.fromkeys(words for each in given for words in each))[:4]
         place, name = place_of(eqn.source_info), eqn.primitive.name
-        own = (f"{name} at {place.rpartition('/')[2]}",) if name in CAUSES else before
+        said = f"{name} at {', called at '.join(each.rpartition('/')[2] for each in places_of(eqn.source_info)[:2])}"
+        own = (said,) if name in CAUSES else before
         nearest.update(dict.fromkeys(eqn.outvars, own))
         found.setdefault(place, []).extend(words for words in own if words not in found.get(place, ()))
         for number, variable in enumerate(jaxpr.invars):
             if variable in [atom for atom in eqn.invars if not is_literal(atom)]:
-                found.setdefault(f"parameter {number}", [f"{name} at {place.rpartition('/')[2]}"])
+                found.setdefault(f"parameter {number}", [said])
     return found
 
 
