@@ -214,18 +214,7 @@ class _FunctionWalk:
     # the bodies
 
     def _walked(self, k: int, step: FunctionStep, kernel: Kernel) -> None:
-        names: dict[str, str] = {}
-        semaphores = set()
-        touched = {array_of(kernel, view.reference.name) for view in views_of(kernel.body)}
-        for operand, value in self._operands(step, kernel):
-            name = "" if operand is None else array_of(kernel, operand.name)
-            if operand is None or (name not in touched and operand.role == "in"):
-                continue
-            if names.setdefault(name, self.buffers[value]) != self.buffers[value] and operand.role == "out":
-                # a copy made before shares no buffer with its source
-                names[name] = self.buffers[value]
-            if operand.memory == "semaphore":
-                semaphores.add(name)
+        names, semaphores = self._named(step, kernel)
         local = {buffer: name for name, buffer in names.items()}
         moving = {region.name for f in self._flights() for region in (f.source, f.target)}
         if len(local) < len(names) and moving & {b for b in names.values() if list(names.values()).count(b) > 1}:
@@ -246,6 +235,22 @@ class _FunctionWalk:
             own = [r.name for r in (flight.source, flight.target) if r.name and not r.name.startswith("value ")]
             if own:
                 self.say(k, texts.IN_FLIGHT_AT_END(own[0]), flight.line)
+
+    def _named(self, step: FunctionStep, kernel: Kernel) -> tuple[dict[str, str], set[str]]:
+        """The buffer of each array that a body touches or gives, by its name there, and which are semaphores."""
+        names: dict[str, str] = {}
+        semaphores = set()
+        touched = {array_of(kernel, view.reference.name) for view in views_of(kernel.body)}
+        for operand, value in self._operands(step, kernel):
+            name = "" if operand is None else array_of(kernel, operand.name)
+            if operand is None or (name not in touched and operand.role == "in"):
+                continue
+            if names.setdefault(name, self.buffers[value]) != self.buffers[value] and operand.role == "out":
+                # a copy made before shares no buffer with its source
+                names[name] = self.buffers[value]
+            if operand.memory == "semaphore":
+                semaphores.add(name)
+        return names, semaphores
 
     def _tables(self, step: FunctionStep, kernel: Kernel) -> dict[str, int]:
         """The value that each table of a kernel holds."""

@@ -166,7 +166,7 @@ RIGHT = {
     "an argument lasts": lambda x: done_alone(*start_alone(x)),
     "two": two,
     "in halves": halves,
-    "of the rows of one table": sized(loop=False, same=True),
+    "as large as one table says": sized(loop=False, same=True),
     "work between": work_between,
     "jit": jax.jit(plain),
     "scan": lambda x: lax.scan(lambda c, _: (plain(c), None), x, None, length=3)[0],
@@ -324,8 +324,8 @@ OPEN = {
     "the source is free": (source_is_free, Said("bodies.memory_of_others")),
     "the wait is left out": (left_out, "XLA eliminates it"),
     "the wait is in a loop": (into_a_loop, "goes into scan"),
-    "of the rows of two tables": (sized(loop=False, same=False), Said("bodies.enough_bytes")),
-    "in loops by two tables": (sized(loop=True, same=False), "counts something else"),
+    "as large as two tables say": (sized(loop=False, same=False), Said("bodies.enough_bytes")),
+    "turns by two tables": (sized(loop=True, same=False), "counts something else"),
     "the source is a loop's": (argument_of_a_loop, Said("bodies.memory_of_others")),
 }
 

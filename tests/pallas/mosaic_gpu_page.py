@@ -33,7 +33,7 @@ GROUPS = {
     "drawn": "the same kernels with none to four options changed, drawn at random",
     "values": "kernels of which `same` says what they compute, right and with an error",
     "wheel": "JAX's own kernels for Hopper",
-    "legal": "configurations of two of them, of which `lp.legal` says whether they run",
+    "legal": "configurations of two of them, which `lp.legal` takes or refuses",
     "limits": "kernels at the limits of the chip and beyond them",
 }
 """What is run, by its group."""

@@ -275,7 +275,7 @@ PAIRS = {
         add_one, ROWS, {"commit": False}, "commit_smem", "line by line: a store, then a copy of the same 64 x 128"
     ),
     "filled without a commit": Pair(
-        refilled, ROWS, {"commit": False}, "commit_smem", "line by line: a store, then a copy into the same 64 x 128"
+        refilled, ROWS, {"commit": False}, "commit_smem", "64 x 128 stored, and the same 64 x 128 filled"
     ),
     "end before the copy has": Pair(
         add_one, ROWS, {"leave": True}, "dma_order", "1 copy is started and 0 are waited for when the memory goes"

@@ -557,7 +557,7 @@ THREAD_PAIRS = {
     "cluster: a barrier of one program": Pair(
         spread, LONG, {"all_of_them": False}, "dma_order", "each waits for itself, and fetches for both"
     ),
-    "cluster: a barrier over the other axis": Pair(
+    "cluster: along c, with a barrier along d": Pair(
         squared, LONG, {"axes": ("d",)}, "dma_order", "turn 1 fetches for both along c, and the barrier counts d alone"
     ),
     "cluster: operands released for one": Pair(
