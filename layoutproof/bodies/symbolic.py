@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from layoutproof.bodies.effects import Body, View
 from layoutproof.core.errors import Unsupported
@@ -98,6 +98,7 @@ INFIX = ("+", "-", "*", "//", "%", "<=", "and", "or")
 """Operations that people write between what they take."""
 
 Number = int | LinearSum
+Part = TypeVar("Part")
 Condition = bool | OpenCondition
 
 
@@ -162,24 +163,28 @@ def named(*name: object) -> LinearSum:
     return LinearSum(0, ((name, 1),))
 
 
-def renamed(value: Any, change: Callable[[Name], Name | Number]) -> Any:
+def renamed(value: Part, change: Callable[[Name], Name | Number]) -> Part:
     """A number, a condition or a part of one in which each named number has another name or is another number.
 
     >>> g = lambda name: ("name", "g") if name == ("name", "k") else name
     >>> str(renamed(named("//", named("name", "k"), 2), g))
     '(g // 2)'
     """
+    return cast(Part, _renamed(value, change))
+
+
+def _renamed(value: object, change: Callable[[Name], Name | Number]) -> object:
     if isinstance(value, LinearSum):
         total: Number = value.constant
         for part, times in value.parts:
-            made = renamed(part, change)
-            total = plus(total, named(*made) if isinstance(made, tuple) else made, times)
+            made = _renamed(part, change)
+            total = plus(total, named(*made) if isinstance(made, tuple) else cast(Number, made), times)
         return total
     if isinstance(value, OpenCondition):
-        return OpenCondition(value.op, tuple(renamed(part, change) for part in value.args))
+        return OpenCondition(value.op, tuple(_renamed(part, change) for part in value.args))
     if not isinstance(value, tuple):
         return value
-    inner = tuple(renamed(part, change) for part in value)
+    inner = tuple(_renamed(part, change) for part in value)
     return change(inner) if inner and isinstance(inner[0], str) else inner
 
 

@@ -28,7 +28,7 @@ from tests.pallas.mosaic_gpu_limits import ROWS as OF_LIMITS
 from tests.pallas.mosaic_gpu_limits import SHARED, allocating
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops, pretended
 from tests.pallas.mosaic_gpu_page import GROUPS, SEEN, on_gpu, pairs, public_rows, row
-from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, kernel
+from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, TILED, F, H, kernel
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 from tests.said import Said
@@ -161,6 +161,51 @@ def test_tensor_memory_is_512_columns(columns: int, verdict: Verdict) -> None:
     found = lp.kernels(function, jax.ShapeDtypeStruct((128, columns), jnp.float32), target="mosaic_gpu").findings
     assert {f.verdict for f in found if f.question == "memory_budget"} == {verdict}
     assert {f.verdict for f in found if f.question == "dma_order"} == {Verdict.PROVED}
+
+
+def handed_to_the_first(cluster_barrier: Any) -> Any:
+    """a b of f16[256,64] and f16[64,128] by two programs, each of which stores its part of a to tensor memory."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, a_t: Any, acc: Any, full: Any, done: Any, met: Any) -> None:
+        x = lax.axis_index("x")
+        rows = pl.ds(x * 128, 128)
+        plgpu.copy_gmem_to_smem(a.at[rows], a_s, full)
+        plgpu.barrier_wait(full)
+        plgpu.copy_gmem_to_smem(b.at[:, pl.ds(x * 64, 64)], b_s, full)
+        plgpu.barrier_wait(full)
+        plgpu.async_store_tmem(a_t, plgpu.load(a_s, (), layout=plgpu.Layout.TCGEN05, optimized=False))
+        plgpu.commit_tmem()
+        plgpu.barrier_arrive(met)
+        plgpu.barrier_wait(met)
+        plgpu.tcgen05_mma(acc, a_t, b_s, done, accumulate=False, collective_axis="x")
+        plgpu.barrier_wait(done)
+        o[rows] = plgpu.async_load_tmem(acc)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((256, 128), F),
+        cluster=(2,),
+        cluster_names=("x",),
+        scratch_types=[
+            plgpu.SMEM((128, 64), H, transforms=TILED),
+            plgpu.SMEM((64, 64), H, transforms=TILED),
+            plgpu.TMEM((128, 64), H, packed=True, collective=True),
+            plgpu.TMEM((128, 128), F, collective=True),
+            plgpu.Barrier(),
+            plgpu.Barrier(orders_tensor_core=True),
+            cluster_barrier,
+        ],
+    )
+
+
+@pytest.mark.parametrize("orders", [True, False])
+def test_a_barrier_of_a_cluster_that_does_not_order_tensor_memory_is_unknown(orders: bool) -> None:
+    """JAX's own tests of products of two programs rest on one; PTX asks for a fence."""
+    barrier = plgpu.ClusterBarrier(collective_axes=("x",), orders_tensor_core=orders)
+    args = jax.ShapeDtypeStruct((256, 64), jnp.float16), jax.ShapeDtypeStruct((64, 128), jnp.float16)
+    found = lp.kernels(handed_to_the_first(barrier), *args).findings
+    verdicts = {f.verdict for f in found if f.question == "dma_order"}
+    assert verdicts == {Verdict.PROVED} if orders else min(verdicts) is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(("second", "verdict"), [(1, Verdict.PROVED), (0, Verdict.REFUTED)])

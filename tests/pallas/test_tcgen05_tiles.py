@@ -202,6 +202,13 @@ def test_a_product_that_tensor_memory_takes(name: str) -> None:
     assert RIGHTS[name].said() == (Verdict.PROVED, "")
 
 
+def test_two_floats_of_8_bits_are_multiplied() -> None:
+    """jax 0.11.2 and 0.12.0.1 lower them; 0.10.2 refuses, and so does no wrong one come to a GPU."""
+    assert replace(RIGHTS["8 bits, both transposed"], other=jnp.float8_e5m2).said() == (Verdict.PROVED, "")
+    refused = replace(RIGHTS["8 bits, both transposed"], other=S8).said()
+    assert refused[0] is Verdict.REFUTED
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_a_product_that_jax_refuses(name: str) -> None:
     product, wanted = WRONG[name]

@@ -92,6 +92,8 @@ ADDS_TO = {
 """Of each type of operands the types of sums. u8 is multiplied as s8 (tcgen05.py:88)."""
 MOST_COLUMNS, AT_ONCE, MOST_OF_TWO = 512, 256, 128
 """Columns of the right operand at most, of one instruction, and where two programs bring as many each."""
+EIGHT_BITS = frozenset({"f8e4m3fn", "f8e5m2"})
+"""Types of floats of which one product may have two (PTX, `kind::f8f6f4`): jax 0.11.2 lowers it, 0.10.2 refuses it."""
 COLUMNS_OF, TWICE = 8, 2
 """What columns are multiples of; twice as many where two programs bring them, and again twice of integers."""
 
@@ -160,7 +162,7 @@ def _settled(one: _Product) -> Settled:
 
 def _of_types(one: _Product) -> Iterator[Settled]:
     left, right, dtype = one.left.reference.name, one.right.reference.name, one.right.dtype
-    if one.left.dtype != dtype:
+    if one.left.dtype != dtype and not {one.left.dtype, dtype} <= EIGHT_BITS:
         yield by_rule(TWO_TYPES(left, one.left.dtype, right, dtype), "look at the element types of both operands")
     if dtype not in ADDS_TO:
         yield by_rule(OPERANDS(dtype, ", ".join(ADDS_TO)), "look at the element type of both operands")
