@@ -72,6 +72,10 @@ NO_SHARDING_FITS = Template(
     "answers.no_sharding_fits", "of {count} that were compiled none fits; {left} assignments are not compiled"
 )
 NO_SHARDING_FOUND = Template("answers.no_sharding_found", "the search has no assignment to compile")
+NUMBERS_NOT_COMPARED = Template(
+    "answers.numbers_not_compared",
+    "the numbers are compared with nothing: layoutproof same FUNCTION --reference FUNCTION compares them",
+)
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
 ONLY = Template("answers.only", "only is {grid!r}, or nothing for everything; not {found!r}")
 PARAMETER_TWICE = Template("answers.parameter_twice", "{names}: a parameter, and an argument that is given too")
