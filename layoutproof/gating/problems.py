@@ -24,7 +24,7 @@ ASSUMED_TOO = Template("gating.assumed_too", "{text!r} is assumed, too")
 AS_A_WHOLE = Template("gating.as_a_whole", "as a whole {layout}: {reason}")
 BASELINE_NOT_TRACED = Template(
     "gating.baseline_not_traced",
-    "the baseline's kernels are not traced, so only the rules that they break now are told; record them with: {command}",
+    "the baseline's kernels are not traced, so only rules that are broken now are told; record them with: {command}",
 )
 BEFORE_UNKNOWN = Template(
     "gating.before_unknown",

@@ -12,6 +12,12 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli import main as cli
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.specs.check import Outcome
+from layoutproof.specs.check import run as checked
+from layoutproof.specs.report import summary
+from layoutproof.specs.spec import loads
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
 from tests.said import stretch, words
 
@@ -369,6 +375,40 @@ def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, co
     for form in ("json", "sarif", "junit", "github", "html"):
         assert cli.run(("check", "a.yaml", "--format", form)) == code
         assert said in capsys.readouterr().out, form
+
+
+OF_GRID = "blocks_in_bounds proved of the grid and BlockSpecs"
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        (("blocks_in_bounds: good",), f"{OF_GRID}; body not looked at"),
+        (("blocks_in_bounds: good", "outputs_covered: good"), "grid and BlockSpecs proved; body not looked at"),
+        (("initialised: good", "dma_order: good"), "dma_order and initialised proved of the body"),
+        (
+            ("blocks_in_bounds: good", "dma_order: good", "initialised: good"),
+            "grid and BlockSpecs proved; of the body: dma_order, initialised",
+        ),
+        (("blocks_in_bounds: good", "kernel: good"), SCOPE),
+        (("blocks_in_bounds: good", "initialised"), OF_GRID),
+        (("blocks_in_bounds: good", "same"), OF_GRID),
+        (("blocks_in_bounds: good", "outputs_covered"), f"{OF_GRID}; body not looked at"),
+    ],
+)
+def test_the_headline_of_several_claims(run: Any, checks: tuple[str, ...], said: str) -> None:
+    """The body was looked at where one of them is about it, whatever came of it."""
+    held = [outcome_of(each) for each in checks]
+    assert summary(held).endswith(f"; {said}")
+
+
+def outcome_of(check: str) -> Outcome:
+    """What comes of a claim; of a property alone that it is refuted."""
+    if ":" not in check:
+        return Outcome(Finding(check, "good", "", verdict=Verdict.REFUTED), "refuted")
+    (found, *_), errors = loads(f"{SPEC}  - {check}\n", "a.yaml")
+    assert errors == []
+    return checked(found)
 
 
 def test_a_printed_kernel_is_judged_as_the_traced_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

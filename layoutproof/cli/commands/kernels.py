@@ -175,17 +175,17 @@ def command(
     if record is not None:
         from layoutproof.pallas.from_jax.record import records_of
 
-        write_whole(record, records_of(found))
+        write_whole(record, records_of([each.call for each in found]))
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 
-        written = spec_text(found, f"layoutproof kernels {place}", target).rstrip()
+        written = spec_text([each.call for each in found], f"layoutproof kernels {place}", target).rstrip()
         if as_json:
             calls: SpecDocument = {**envelope(0), "spec": written}
             return print_json(calls)
         say(written)
         return 0
-    answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)
+    answer = judged_all(found, names, effort, only or "", baseline, where, strict_tables)
     if compile_:
         answer = asked_compiler(answer, place, given, named, targets, compiler, told_of, try_)
     if replay:
