@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,24 @@ def test_what_the_file_itself_expects(folder: Path) -> None:
     (folder / "specs" / "a.yaml").write_text(SPEC + "".join(map("  - {{{}: one, expect: refuted}}\n".format, BROKEN)))
     (answer,) = run(folder, GATE)
     assert answer.code == 0, answer.out
+
+
+def test_a_claim_that_breaks_says_what_to_write(folder: Path) -> None:
+    """The repair stands below the claim, too."""
+    (folder / "specs" / "a.yaml").write_text(f"{SPEC}  - initialised: one\n")
+    git(folder, "commit", "-qam", "a claim")
+    (folder / "ops.py").write_text(WRONG)
+    (answer,) = run(folder, [*GATE, "--json"])
+    (claim,) = [f for f in json.loads(answer.out)["findings"] if f["question"] == "refuted"]
+    assert claim["fix"].startswith("let the store into scratch[0] at line 10")
+
+
+def test_two_index_maps_are_two_programs(folder: Path) -> None:
+    """An approval of one is none of the other: both sides have a digest of their own."""
+    (folder / "ops.py").write_text(SUMMED.replace("(i, k))]", "(1 - i, k))]"))
+    (answer,) = run(folder, [*GATE, "--same-function", "--json"])
+    (found,) = [f for f in json.loads(answer.out)["findings"] if f["question"] == "other_function"]
+    assert found["before"] != found["after"]
 
 
 def test_once_a_lock_is_written(folder: Path) -> None:
