@@ -12,9 +12,11 @@ from xml.etree import ElementTree
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import layoutproof
 from layoutproof.cli import main as cli
+from layoutproof.cli.arguments import args_options
 from layoutproof.core.files import write_whole
 from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
@@ -598,3 +600,22 @@ def test_what_is_no_file_is_written_into(tmp_path: Path) -> None:
     assert os.read(out, 10) == b"three"
     for each in (out, into):
         os.close(each)
+
+
+def test_arguments_have_one_name_in_every_command() -> None:
+    """Where a command takes a function's arguments, it takes them one by one and all in one text."""
+    group = cli.cli
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    taking = [c for c in found.values() if c is not None and any(p.name == "args" for p in c.params)]
+    assert {c.name for c in taking} == {"compile", "crosscheck", "kernels", "same", "search"}
+    assert all(any("--args" in p.opts for p in c.params) for c in taking)
+
+    @click.command()
+    @args_options("an argument")
+    def shown(args: tuple[str, ...]) -> int:
+        print(args)
+        return 0
+
+    for given in (["--arg", "(1, 2)", "--arg", "f32[8,128]"], ["--args", "(1, 2), f32[8,128]"]):
+        assert CliRunner().invoke(shown, given).output == "('(1, 2)', 'f32[8,128]')\n"
