@@ -37,6 +37,11 @@ FOLDER_TYPE = Template("answers.folder_type", "a folder is named by its path, no
 FUNCTION_TYPE = Template("answers.function_type", "a function, or MODULE:FUNCTION; not {found}")
 HLO_TYPE = Template("answers.hlo_type", "HLO is a dump's path, its text, or a compiled program, not {found}")
 INSIDE_REPOSITORY = Template("answers.inside_repository", "{folder} is inside of the repository {above}; run it there")
+LOCK_FOR_KERNELS = Template(
+    "answers.lock_for_kernels",
+    "once specs names kernels, {command} records what they are in layoutproof.lock: commit it, and the gate compares "
+    "each change with it",
+)
 LOCK_WITH_STATES = Template(
     "answers.lock_with_states", "the lock that is checked is the one that is here: give paths, or nothing"
 )
