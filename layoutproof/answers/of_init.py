@@ -54,7 +54,7 @@ checks:
   # - kernel: mm                        # every question about its grid, blocks and body, with the entry below
 # kernels:                              # Pallas calls of your own, traced with shapes on the CPU
 #   mm: {trace: "my_kernels.py:matmul", args: ["f32[512,512]", "f32[512,512]"], target: v5e}
-# The gate compares kernels with what layoutproof.lock says they were: layoutproof gate --lock writes it, to be committed
+# The gate compares kernels with what layoutproof.lock says they were: layoutproof gate --lock writes it; commit it
 """
 
 _WORKFLOW = """\

@@ -18,7 +18,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.message import located
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import symbols_of
-from layoutproof.ir.program import Program, programs_in
+from layoutproof.ir.program import Atom, Program, programs_in
 from layoutproof.questions import problems
 from layoutproof.values import meshes
 from layoutproof.values.control import called
@@ -185,7 +185,7 @@ def given_whole(pair: TracedPair) -> list[dict[str, Input]]:
     return _given_whole(program, dict(zip(program.invars, pair.arrays, strict=True))) or []
 
 
-def _given_whole(program: Program, arguments: Mapping[Any, Input]) -> list[dict[str, Input]] | None:
+def _given_whole(program: Program, arguments: Mapping[Atom, Input]) -> list[dict[str, Input]] | None:
     """Likewise in a program that runs once. None where others run in it, as its kernels are then counted elsewhere."""
     found: list[dict[str, Input]] = []
     for equation in program.eqns:

@@ -14,6 +14,7 @@ import layoutproof as lp
 from layoutproof.cli import main as cli
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
+from layoutproof.pallas.judge import BODY, scope
 from layoutproof.specs.check import Outcome
 from layoutproof.specs.check import run as checked
 from layoutproof.specs.report import summary
@@ -377,23 +378,21 @@ def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, co
         assert said in capsys.readouterr().out, form
 
 
-OF_GRID = "blocks_in_bounds proved of the grid and BlockSpecs"
+OF_GRID = scope(["blocks_in_bounds"]).removesuffix(f"; {BODY}")
+OF_BODY = ["dma_order", "initialised"]
 
 
 @pytest.mark.parametrize(
     ("checks", "said"),
     [
-        (("blocks_in_bounds: good",), f"{OF_GRID}; body not looked at"),
-        (("blocks_in_bounds: good", "outputs_covered: good"), "grid and BlockSpecs proved; body not looked at"),
-        (("initialised: good", "dma_order: good"), "dma_order and initialised proved of the body"),
-        (
-            ("blocks_in_bounds: good", "dma_order: good", "initialised: good"),
-            "grid and BlockSpecs proved; of the body: dma_order, initialised",
-        ),
+        (("blocks_in_bounds: good",), f"{OF_GRID}; {BODY}"),
+        (("blocks_in_bounds: good", "outputs_covered: good"), STATED),
+        (("initialised: good", "dma_order: good"), scope(OF_BODY)),
+        (("blocks_in_bounds: good", "dma_order: good", "initialised: good"), scope(None, body=OF_BODY)),
         (("blocks_in_bounds: good", "kernel: good"), SCOPE),
         (("blocks_in_bounds: good", "initialised"), OF_GRID),
         (("blocks_in_bounds: good", "same"), OF_GRID),
-        (("blocks_in_bounds: good", "outputs_covered"), f"{OF_GRID}; body not looked at"),
+        (("blocks_in_bounds: good", "outputs_covered"), f"{OF_GRID}; {BODY}"),
     ],
 )
 def test_the_headline_of_several_claims(run: Any, checks: tuple[str, ...], said: str) -> None:

@@ -142,7 +142,7 @@ def test_blocks_of_other_places_are_told_on_both_sides(record: Record, capsys: p
     record("other.jsonl", "shifted", "by=1")
     cli.run(["gate", "one.jsonl", "other.jsonl", "--json"])
     (found,) = [f for f in json.loads(capsys.readouterr().out)["findings"] if f["question"] == "other_function"]
-    before, after = (found[side].split(", ", 1) for side in ("before", "after"))
+    before, after = (found[side].split("; ", 1) for side in ("before", "after"))
     assert before[0] == after[0]
     assert before[1].endswith("(g0) -> (g0, 0) grid (8)")
     assert after[1] == before[1].replace("(g0, 0)", "((g0 + 1) % 8, 0)")

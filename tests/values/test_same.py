@@ -550,7 +550,8 @@ def test_what_is_assumed_of_a_table_is_drawn(assume: str, jitted: bool) -> None:
     for at, verdict in ((lambda k: k, Verdict.SAMPLED), (lambda k: jnp.minimum(k, 7), Verdict.REFUTED)):
         found = lp.same(_gather(at, jitted), _gathered, "s32[4]", "f32[128,128]", assume=[assume])
         assert found.verdict is verdict
-        assert "args[0]: 3 times integers from 0 to 15, as assumed" in str(found)
+        (drawn,) = found.comparison.drawn
+        assert {"args[0]:", "15,"} <= set(drawn.split())
 
 
 def test_a_table_that_is_computed_is_drawn_as_before() -> None:
@@ -561,7 +562,7 @@ def test_a_table_that_is_computed_is_drawn_as_before() -> None:
 
     found = lp.same(kernel, lambda t, x: _gathered(2 * t, x), "s32[4]", "f32[128,128]", assume=["0 <= prefetch0 < 16"])
     assert found.verdict is Verdict.SAMPLED
-    assert "integers from 0 to 3\n" in str(found)
+    assert [drawn.split()[-1] for drawn in found.comparison.drawn] == ["3"]
 
 
 def test_a_question_of_several_operands_is_named_once_at_its_worst() -> None:
