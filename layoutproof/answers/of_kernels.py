@@ -256,8 +256,8 @@ def judged_all(
     held = conditions_of([each.call for each in calls], where)
     found: list[Judged] = []
     for each, said in zip(calls, held, strict=True):
-        by = {"target": each.target, "compiler": each.compiler}
-        asked_of = partial(judged, _partly_filled(each.call, found), **how, **by, where=said)
+        by = {**how, "target": each.target, "compiler": each.compiler, "where": said}
+        asked_of = partial(judged, _partly_filled(each.call, found), **by)
         found.append(accepted(kept(asked_of.args[0], asked_of.keywords, asked_of), known))
     return Kernels(tuple(found))
 

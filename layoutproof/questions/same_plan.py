@@ -182,7 +182,8 @@ def traced(plan: Plan) -> TracedPair:
 def given_whole(pair: TracedPair) -> list[dict[str, Input]]:
     """Of each kernel that the function itself calls, the names of its operands that are arguments, as they are."""
     program = pair.programs[0]
-    return _given_whole(program, dict(zip(program.invars, pair.arrays, strict=True))) or []
+    arguments: dict[Atom, Input] = dict(zip(program.invars, pair.arrays, strict=True))
+    return _given_whole(program, arguments) or []
 
 
 def _given_whole(program: Program, arguments: Mapping[Atom, Input]) -> list[dict[str, Input]] | None:
@@ -197,7 +198,9 @@ def _given_whole(program: Program, arguments: Mapping[Atom, Input]) -> list[dict
             before = tables = 0
         elif (inner := called(equation)) is not None:
             pairs = zip(inner.invars, operands, strict=True)
-            known = {v: arguments[o] for v, o in pairs if o in arguments and v.aval.shape == o.aval.shape}
+            known: dict[Atom, Input] = {
+                v: arguments[o] for v, o in pairs if o in arguments and v.aval.shape == o.aval.shape
+            }
             within = _given_whole(inner, known)
             if within is None:
                 return None
