@@ -66,6 +66,28 @@ def out_of_order(wanted: list[tuple[str, str]], called: list[tuple[str, str]]) -
     return wrong
 
 
+def lost_links(page: Path) -> list[str]:
+    """The links of a page to files that a repository host does not have: a built site may."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text) if "://" not in link]
+    return [f"{page.name}: {link}" for link in links if not (page.parent / link).exists()]
+
+
+def test_links_lead_to_files_of_the_repository(tmp_path: Path) -> None:
+    """On every page; and one to a page that only a site has would be seen."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "skills").rglob("*.md")]
+    assert [lost for page in pages for lost in lost_links(page)] == []
+    (tmp_path / "a.md").write_text("[it](explain/a.md#b), [here](a.md), [there](https://example.org)\n")
+    assert lost_links(tmp_path / "a.md") == ["a.md: explain/a.md"]
+
+
+def test_no_page_installs_a_release_that_is_not_there() -> None:
+    """Until there is one, what is installed is a clone; the words of the program name packages that exist."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "skills").rglob("*.md")]
+    assert [page.name for page in pages if re.search(r"pip install\s+'?layoutproof\b", page.read_text("utf-8"))] == []
+    assert [name for name, text in sources().items() if re.search(r"pip install '?layoutproof\b", text)] == []
+
+
 def test_the_picture_is_that_of_the_code() -> None:
     """Where it is not: `python -m tests.package_graph` writes it anew."""
     page = PAGE.read_text("utf-8")

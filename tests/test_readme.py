@@ -73,6 +73,15 @@ with pltpu.force_tpu_interpret_mode():
     assert done.stdout.split() == ["True", "True", "False"]
 
 
+def test_what_a_reader_needs_stands_before_it() -> None:
+    """The installation before the first command, how JAX ran the kernel here, and that the suite is long."""
+    assert README.index("pip install '.[jax,tpu]'") < README.index("`layoutproof same`") < README.index("$ layoutproof")
+    told = re.search(r"`jnp\.allclose[^`]*` is true, (.*)", README)
+    assert told is not None
+    assert "force_tpu_interpret_mode()" in told[1]
+    assert "The suite is long: on two shared cores" in README
+
+
 def test_it_is_short_and_its_links_lead_somewhere() -> None:
     """A screen or two, with a picture; each link is to a file of the repository."""
     assert len(README.splitlines()) <= 130

@@ -19,6 +19,7 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import DUMP_ENDS, MIB, lines, read, write_whole
 from layoutproof.core.finding import Answer, Finding
 from layoutproof.core.visible import json_text
+from layoutproof.gating.lock_head import RENEW
 from layoutproof.scanning.problems import NO_FOLDER
 
 SPEC = "specs/layouts.yaml"
@@ -50,8 +51,10 @@ checks:
     expect: refuted                     # a claim may also be that something is wrong
   # - same_map: [weights, "bf16[4096,11008]{1,0}"]
   # - bitcast: ["f32[16,8,128]{2,1,0:T(8,128)}", "f32[128,128]{1,0:T(8,128)}"]
+  # - kernel: mm                        # every question about its grid, blocks and body, with the entry below
 # kernels:                              # Pallas calls of your own, traced with shapes on the CPU
 #   mm: {trace: "my_kernels.py:matmul", args: ["f32[512,512]", "f32[512,512]"], target: v5e}
+# The gate compares kernels with what layoutproof.lock says they were: layoutproof gate --lock writes it; commit it
 """
 
 _WORKFLOW = """\
@@ -154,6 +157,8 @@ class Initialised(Answer):
             lines += [f"add       to {HOOKS}, below repos:", self.add.rstrip("\n")]
         if WORKFLOW in self.written:
             lines.append(f"edit      {WORKFLOW}: put the owner of your layoutproof for OWNER, its commit for COMMIT")
+        if self.kernels:
+            lines.append(f"note      {problems.LOCK_FOR_KERNELS(RENEW)}")
         if not self.git:
             lines.append("note      this is no git repository; the gate of the workflow compares with a git revision")
         return "\n".join([*lines, *(f"next      {command}" for command in self.next)])

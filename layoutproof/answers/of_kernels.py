@@ -39,6 +39,15 @@ PROGRAMS = (*DUMP_ENDS, ".mlir", ".mlir.gz")
 
 
 @dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A call, the target whose rules are asked of it, None for none, and the version of its compiler, likewise."""
+
+    call: Kernel | Unmodelled
+    target: str | None = None
+    compiler: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Kernels(Answer):
     """Every call with all that was found of it, the proved too: `calls`, in the order in which they are made."""
 
@@ -130,7 +139,7 @@ def kernels(
     targets, assume, properties, where = map(_each, (target, assume, properties, where))
     chip = first_of(targets, compile, function)
     found = calls_of(function, args, kwargs, chip, compiler, assume, properties, trace)
-    answer = judged_all(found, properties, chip, compiler, effort, only, baseline, where, strict_tables)
+    answer = judged_all(found, properties, effort, only, baseline, where, strict_tables)
     answer = asked_compiler(answer, function, args, kwargs, targets, compiler, try_=try_) if compile else answer
     return replayed(answer, function, args, kwargs, chip) if replay else answer
 
@@ -230,10 +239,8 @@ def replayed(
 
 
 def judged_all(
-    calls: Sequence[Kernel | Unmodelled],
+    calls: Sequence[AskedCall],
     properties: Sequence[str],
-    target: str | None,
-    compiler: str | None,
     effort: int,
     only: str = "",
     baseline: str | Path | None = None,
@@ -244,13 +251,13 @@ def judged_all(
     if only not in ("", GRID):
         raise LayoutError(problems.ONLY(GRID, only))
     asked = list(properties) or None
-    how: dict[str, Any] = {"names": asked, "only": only, "target": target, "compiler": compiler, "effort": effort}
-    how["strict_tables"] = strict_tables
+    how: dict[str, Any] = {"names": asked, "only": only, "effort": effort, "strict_tables": strict_tables}
     known = {} if baseline is None else read_baseline(Path(baseline))
-    held = conditions_of(calls, where)
+    held = conditions_of([each.call for each in calls], where)
     found: list[Judged] = []
-    for call, said in zip(calls, held, strict=True):
-        asked_of = partial(judged, _partly_filled(call, found), **how, where=said)
+    for each, said in zip(calls, held, strict=True):
+        by = {**how, "target": each.target, "compiler": each.compiler, "where": said}
+        asked_of = partial(judged, _partly_filled(each.call, found), **by)
         found.append(accepted(kept(asked_of.args[0], asked_of.keywords, asked_of), known))
     return Kernels(tuple(found))
 
@@ -284,8 +291,11 @@ def calls_of(
     assume: Sequence[str],
     properties: Sequence[str] = (),
     trace: bool = True,
-) -> tuple[Kernel | Unmodelled, ...]:
-    """The calls, before anything is asked of them; arguments and errors as of `kernels`."""
+) -> tuple[AskedCall, ...]:
+    """The calls, before anything is asked of them; arguments and errors as of `kernels`.
+
+    Without a target, a call of a spec file is asked what its entry states.
+    """
     if compiler is not None and target is None:
         raise LayoutError(problems.VERSION_WITHOUT_TARGET())
     if target is not None:
@@ -297,10 +307,24 @@ def calls_of(
     if not found:
         name = getattr(function, "__name__", "the function") if callable(function) else str(function)
         raise Unsupported(f"{name} makes no Pallas call; there is nothing to prove")
-    return found
+    return found if target is None else tuple(AskedCall(each.call, target, compiler) for each in found)
 
 
 def _found(
+    function: Callable[..., object] | str,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    target: str | None,
+    assume: tuple[str, ...],
+) -> tuple[AskedCall, ...]:
+    if isinstance(function, str) and function.endswith(YAML_ENDS) and not (args or kwargs or assume):
+        from layoutproof.specs.traced import kernels_named_in
+
+        return tuple(AskedCall(*each) for each in kernels_named_in(Path(function)))
+    return tuple(map(AskedCall, _calls(function, args, kwargs, target, assume)))
+
+
+def _calls(
     function: Callable[..., object] | str,
     args: Sequence[object],
     kwargs: Mapping[str, object],
@@ -323,11 +347,7 @@ def _found(
         with lines(Path(function)) as text:
             return kernels_in_hlo("".join(text), Path(function).as_posix(), assume)
     if function.endswith(YAML_ENDS):
-        if assume:
-            raise LayoutError(problems.ASSUMPTIONS_OF_FILE())
-        from layoutproof.specs.traced import kernels_named_in
-
-        return kernels_named_in(Path(function))
+        raise LayoutError(problems.ASSUMPTIONS_OF_FILE())
     from layoutproof.pallas.from_jax.user import calls_of as calls_of_place
 
     return calls_of_place(function, args, kwargs, target=target, assume=assume)

@@ -108,11 +108,13 @@ class Repair:
 
     def __str__(self) -> str:
         values = "" if self.same is None else f", same is {self.same.value}"
-        doubt = "; the numbers are compared with nothing: give a reference" if self.same is None else ""
         head = f"repair   {self.name}: {self.edit.words}"
-        return (
-            f"{head}\n  judged   kernels is {self.kernels.value}{values}, after {self.tried} edits{doubt}\n{self.diff}"
-        )
+        return f"{head}\n  judged   kernels is {self.kernels.value}{values}, after {self.tried} edits\n{self.diff}"
+
+    @property
+    def doubt(self) -> str:
+        """What was not judged, and how to; empty where a reference was given."""
+        return problems.NUMBERS_NOT_COMPARED() if self.same is None else ""
 
     def as_dict(self, written: bool = False) -> RepairEntry:
         """What `--fix --json` prints under `repair`."""

@@ -37,6 +37,11 @@ FOLDER_TYPE = Template("answers.folder_type", "a folder is named by its path, no
 FUNCTION_TYPE = Template("answers.function_type", "a function, or MODULE:FUNCTION; not {found}")
 HLO_TYPE = Template("answers.hlo_type", "HLO is a dump's path, its text, or a compiled program, not {found}")
 INSIDE_REPOSITORY = Template("answers.inside_repository", "{folder} is inside of the repository {above}; run it there")
+LOCK_FOR_KERNELS = Template(
+    "answers.lock_for_kernels",
+    "once specs names kernels, {command} records what they are in layoutproof.lock: commit it, and the gate compares "
+    "each change with it",
+)
 LOCK_WITH_STATES = Template(
     "answers.lock_with_states", "the lock that is checked is the one that is here: give paths, or nothing"
 )
@@ -72,6 +77,10 @@ NO_SHARDING_FITS = Template(
     "answers.no_sharding_fits", "of {count} that were compiled none fits; {left} assignments are not compiled"
 )
 NO_SHARDING_FOUND = Template("answers.no_sharding_found", "the search has no assignment to compile")
+NUMBERS_NOT_COMPARED = Template(
+    "answers.numbers_not_compared",
+    "the numbers are compared with nothing: layoutproof same FUNCTION --reference FUNCTION compares them",
+)
 NUMBER = Template("answers.number", "{name} is a whole number of at least {least}, not {found}")
 ONLY = Template("answers.only", "only is {grid!r}, or nothing for everything; not {found!r}")
 PARAMETER_TWICE = Template("answers.parameter_twice", "{names}: a parameter, and an argument that is given too")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, TypedDict
 
 import click
@@ -27,6 +28,34 @@ no_trace_flag = click.option(
     is_flag=True,
     help="Import no code that a file names; claims that need it are unknown. For files that you do not trust.",
 )
+
+
+Command = Callable[..., int]
+
+
+def args_options(help: str) -> Callable[[Command], Command]:
+    """`--arg`, once for each argument of a function, and `--args`, all in one text: the command gets one tuple, `args`.
+
+    help: what an argument may be.
+    """
+
+    def decorated(command: Command) -> Command:
+        @functools.wraps(command)
+        def given(args: tuple[str, ...], together: str | None, **rest: object) -> int:
+            if together is not None:
+                from layoutproof.kernel.kernel_parts import parts_of
+
+                args = (*parts_of(f"({together})"), *args)
+            return command(args=args, **rest)
+
+        several = "All arguments in one text: 'f32[8,128], f32[128,8], True'."
+        options = (
+            click.option("--args", "together", metavar="VALUES", help=several),
+            click.option("--arg", "args", metavar="VALUE", multiple=True, help=help),
+        )
+        return functools.reduce(lambda made, option: option(made), options, given)
+
+    return decorated
 
 
 def _caching(context: click.Context, parameter: click.Parameter, off: bool) -> None:

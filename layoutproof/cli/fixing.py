@@ -59,3 +59,5 @@ def say_repair(fixing: Fixing | None, exit_code: int) -> None:
         return
     say(f"{fixing.found}".rstrip())
     say("written" if fixing.written else "not written: --fix without --diff writes it")
+    if fixing.found.doubt:
+        say(fixing.found.doubt)

@@ -125,7 +125,7 @@ PYTEST_WITHOUT_FROM_TESTS = Template("cli.pytest_without_from_tests", "--pytest 
 REPORT_FORM = Template("cli.report_form", "write FORM=FILE, e.g. html=report.html, not {found!r}")
 SCHEDULER_WITHOUT_BACKEND = Template("cli.scheduler_without_backend", "--scheduler needs --backend")
 SERVE_WITHOUT_MCP = Template(
-    "cli.serve_without_mcp", "serving needs the MCP SDK, version 2 or later: pip install 'layoutproof[serve]'"
+    "cli.serve_without_mcp", "serving needs the MCP SDK, version 2 or later: pip install 'mcp>=2,<3'"
 )
 SHARD_WITH_SHARE = Template(
     "cli.shard_with_share", "a share and a baseline are of all claims; --shard asks some of them"

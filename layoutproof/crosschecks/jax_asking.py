@@ -20,7 +20,7 @@ MEMORY = 16 << 30
 
 def jax_missing() -> str:
     """The missing packages for asking JAX; "" for none."""
-    return "" if importlib.util.find_spec("jax") else "not installed (pip install 'layoutproof[jax]')"
+    return "" if importlib.util.find_spec("jax") else "not installed (pip install jax)"
 
 
 def gpu_missing() -> str:

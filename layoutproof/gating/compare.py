@@ -14,6 +14,7 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.core.finding import Report, unknown, wrong_input
 from layoutproof.core.message import extended
 from layoutproof.gating import problems
+from layoutproof.gating.lock_head import RENEW
 from layoutproof.gating.matching import Match, Round, match
 from layoutproof.gating.report import Compared, Judges, Progress, Task, judged, of_specs, with_heuristic
 from layoutproof.gating.rules import Rules
@@ -94,7 +95,7 @@ def compare(
         notes.append(problems.NOT_COMPARED(_first(skipped)))
     traced = [p.relpath for p in pairs if p.new and p.new.is_spec and _TRACED.search(p.new.data) and not p.locked]
     if traced:
-        why = problems.BASELINE_NOT_TRACED()
+        why = problems.BASELINE_NOT_TRACED(RENEW)
         notes.append(problems.KERNELS_NOT_COMPARED(_first(traced), why))
     return replace(report, notes=(*report.notes, *notes))
 
@@ -153,10 +154,11 @@ def _compare_pair(pair: FilePair) -> Compared:
         alike = old is not None and new is not None and old.data == new.data
         before = after if alike else None if old is None else specs.read(old.data, old.path)
         changes = specs.compare(_with_verdicts(before, pair.verdicts), after, pair.relpath)
-        if pair.locked is not None and after is not None:
+        if after is not None and after.traced:
             from layoutproof.gating.traced import drift
 
-            changes = replace(changes, findings=(*changes.findings, *drift(pair.locked, before, after, pair.relpath)))
+            locked = pair.locked or specs.ReadSpec(after.file)
+            changes = replace(changes, findings=(*changes.findings, *drift(locked, before, after, pair.relpath)))
         if pair.was is not None and after is not None:
             from layoutproof.gating import spec_programs
 

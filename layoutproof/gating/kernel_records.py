@@ -81,11 +81,20 @@ def _by_values(values: Finding, found: Sequence[Finding]) -> list[Finding]:
     body = [each for each in found if each.question == "kernel_body"]
     others = [each for each in found if each.question != "kernel_body"]
     if values.question != UNKNOWN:
+        if others and values.before and values.before == values.after:
+            values = _beside(values, others)
         severity = "allow" if values.question == SAME else values.severity
         return [*others, replace(values, follows=tuple(replace(each, severity=severity) for each in body))]
     why = problems.VALUES_NOT_COMPARED(values.reason)
     said = [replace(each, reason=extended(each.reason, f"; {why}")) for each in body]
     return [*others, *(said or [replace(values, reason=why)])]
+
+
+def _beside(values: Finding, found: Sequence[Finding]) -> Finding:
+    """A difference of values where the bodies are the same, which both sides name, with what is around them."""
+    sides = [(each.before, each.after) if each.before != each.after else ("", each.reason) for each in found]
+    before, after = ("; ".join(filter(None, (values.before, *side))) for side in zip(*sides, strict=True))
+    return replace(values, before=before, after=after)
 
 
 def _open(found: Finding) -> bool:

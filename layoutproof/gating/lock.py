@@ -175,8 +175,9 @@ def drift(
     new = None if file is None else read(file.data, file.path)
     traced = calls_of(new.traced, new.claims) if new is not None else Calls((), {})
     changes = compare(old, _normalised(new, traced), relpath)
-    if new is not None and old is not None:
-        changes = replace(changes, findings=(*changes.findings, *of_bodies(_calls_in(old), traced, new, relpath)))
+    if new is not None:
+        known = ReadSpec(relpath) if old is None else _calls_in(old)
+        changes = replace(changes, findings=(*changes.findings, *of_bodies(known, traced, new, relpath)))
     if new is not None and new.programs and old is not None:
         from layoutproof.gating.spec_programs import Was
         from layoutproof.gating.spec_programs import drift as of_programs

@@ -24,7 +24,12 @@ ASSUMED_TOO = Template("gating.assumed_too", "{text!r} is assumed, too")
 AS_A_WHOLE = Template("gating.as_a_whole", "as a whole {layout}: {reason}")
 BASELINE_NOT_TRACED = Template(
     "gating.baseline_not_traced",
-    "the baseline's kernels are not traced; record them with layoutproof.lock, or with kernels --spec",
+    "the baseline's kernels are not traced, so only rules that are broken now are told; record them with: {command}",
+)
+BEFORE_UNKNOWN = Template(
+    "gating.before_unknown",
+    "{place}; whether it was so before is unknown, as the old state has no layoutproof.lock that says it; "
+    "write and commit one with: {command}",
 )
 BLAME = Template("gating.blame", "blame of {question} {subject}: {why}")
 BLAME_BUDGET = Template("gating.blame_budget", "unknown: {most} compilations are spent{narrowed}")

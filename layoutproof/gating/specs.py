@@ -439,7 +439,7 @@ def _unless_as_expected(outcome: Outcome, at: Mapping[str, object]) -> Finding |
     if outcome.held:
         return None
     result = outcome.answer
-    more: dict[str, Any] = {**at, "hint": outcome.finding.hint}
+    more: dict[str, Any] = {**at, **{name: getattr(outcome.finding, name) for name in _ADVICE}}
     if result is not None:
         more |= {"counterexample": result.counterexample, "decided_by": result.decided_by}
     subject, why = _subject(outcome.check), f"{_claimed(outcome.check)}: {outcome.found}"
@@ -518,7 +518,7 @@ def _wrong(new: Check, at: Mapping[str, object]) -> list[Finding]:
 def _lost(why: str, outcome: Outcome, sides: Mapping[str, Any]) -> Finding:
     """The finding of a claim that no longer holds."""
     why = extended(why, f": {_why(outcome)}" if _why(outcome) else "")
-    more: dict[str, Any] = {name: getattr(outcome.finding, name) for name in ("fix", "hint", "needs", "where")}
+    more: dict[str, Any] = {name: getattr(outcome.finding, name) for name in _ADVICE}
     more["verdict"] = Verdict.UNKNOWN if outcome.found == "unknown" else Verdict.REFUTED
     if outcome.answer is not None:
         more |= {"counterexample": outcome.answer.counterexample, "decided_by": outcome.answer.decided_by}
@@ -530,6 +530,8 @@ def about_code(check: Check) -> bool:
     return check.is_of_program or any(map(is_traced, check.layouts))
 
 
+_ADVICE = ("fix", "hint", "needs", "where")
+"""What an answer says to do."""
 _HOPED = ("proved", "sampled")
 """The default expectation of a claim."""
 _WORTH = {"sampled": 1, "proved": 2, "holds": 2}

@@ -6,13 +6,18 @@ What the code of today does is traced, and what it did is in the lock file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from layoutproof.core.errors import LayoutError, Undecided
 from layoutproof.core.finding import Finding, unknown, wrong_input
+from layoutproof.core.message import extended
+from layoutproof.gating import problems
 from layoutproof.gating.classes import text_of
+from layoutproof.gating.kernel_regressions import answers, worse
+from layoutproof.gating.lock_head import renewed
 from layoutproof.gating.specs import Claimed, Named, ReadSpec, compare
 from layoutproof.gating.traced_bodies import changes, not_kept
 from layoutproof.kernel.kernel import Kernel
@@ -81,19 +86,61 @@ def drift(locked: ReadSpec, before: ReadSpec | None, spec: ReadSpec, relpath: st
     for name in names:
         if name not in entries:
             continue
+        now = _now(entries[name], spec, relpath)
+        if isinstance(now, Finding):
+            found.append(now)
+            continue
+        then = _of_entry(locked, name)
         at = _at(name, spec, relpath)
-        try:
-            now = calls_of([entries[name]], spec.claims)
-        except Undecided as why:
-            found.append(unknown(f"kernel {name}", str(why), **at))
+        found += [replace(each, **at) for each in compare(then, ReadSpec(spec.file, now.layouts), relpath).all()]
+        found += of_bodies(then, now, spec, relpath)
+    return [*found, *unrecorded(before, spec, relpath, names)]
+
+
+def unrecorded(before: ReadSpec | None, spec: ReadSpec, relpath: str, recorded: Collection[str] = ()) -> list[Finding]:
+    """The rules that calls break of which no lock says what they were.
+
+    before: the old file. Of an entry that it has, whether the rule was kept before is unknown; an entry that is new has
+    no before, and is judged as any new kernel.  recorded: the entries that a lock knows.
+    """
+    known = {key for entry in (() if before is None else before.traced) for key in (entry.name, text_of(entry.value))}
+    found: list[Finding] = []
+    for entry in spec.traced:
+        if entry.name in recorded:
             continue
-        except LayoutError as error:
-            found.append(wrong_input(f"kernel {name}", error.problem, **at))
+        now = _now(entry, spec, relpath)
+        if isinstance(now, Finding):
+            found.append(now)
             continue
-        before = _of_entry(locked, name)
-        found += [replace(each, **at) for each in compare(before, ReadSpec(spec.file, now.layouts), relpath).all()]
-        found += of_bodies(before, now, spec, relpath)
+        at, expected = _at(entry.name, spec, relpath), _expected(entry.name, spec)
+        is_new = not known & {entry.name, text_of(entry.value)}
+        for name, call in now.kernels.items():
+            for key, answer in answers(call).items():
+                wrong = worse({}, {key: answer}, expected)
+                wrong = wrong if is_new else [_unless_before(each, answer.place, spec.file) for each in wrong]
+                found += [replace(each, subject=f"kernel {name}", **at) for each in wrong]
     return found
+
+
+def _unless_before(broken: Finding, place: str, file: str) -> Finding:
+    """What is said of a rule that is not kept now, where nobody knows whether it was before.
+
+    place: in the kernel's source, "" where that is not known.  file: the spec file.
+    """
+    command = renewed([PurePath(file).parent.as_posix()])
+    why = problems.BEFORE_UNKNOWN(f" ({place})" if place else "", command)
+    return replace(unknown("", extended(broken.reason, why)), fix=broken.fix, hint=broken.hint)
+
+
+def _now(entry: Named, spec: ReadSpec, relpath: str) -> Calls | Finding:
+    """The calls of an entry as they are traced here, or why they cannot be."""
+    at = _at(entry.name, spec, relpath)
+    try:
+        return calls_of([entry], spec.claims)
+    except Undecided as why:
+        return unknown(f"kernel {entry.name}", str(why), **at)
+    except LayoutError as error:
+        return wrong_input(f"kernel {entry.name}", error.problem, **at)
 
 
 def of_bodies(locked: ReadSpec, now: Calls, spec: ReadSpec, relpath: str) -> list[Finding]:

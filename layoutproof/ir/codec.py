@@ -29,6 +29,7 @@ from layoutproof.ir.program import (
     Bitcast,
     ElementType,
     Equation,
+    Grid,
     Indexed,
     Leaf,
     Literal,
@@ -41,6 +42,7 @@ from layoutproof.ir.program import (
     Transformed,
     Transposed,
     Variable,
+    Window,
     primitive,
     view,
 )
@@ -49,6 +51,7 @@ SCOPES = ("", "pipeline", "body")
 """The scopes of an equation, as of `effects.Spot.scope`."""
 
 _TREES = ("tree", "args_tree")
+_VIEWS = (Span, Indexed, Reshaped, Transposed, Bitcast, Transformed)
 _NONE = object()
 """Stands for values that are no data: meshes, shardings, windows of kernels."""
 
@@ -61,12 +64,12 @@ def written(program: Program, place: Callable[[str], str] = str) -> JsonObject:
 def digest(program: Program) -> str:
     """A digest of a program, independent of the names of its variables and of its lines.
 
-    Programs with the same structure and constants have one digest: two traces of one function. Functions and meshes,
-    which are no data, are not in it.
+    Programs with the same structure and constants have one digest: two traces of one function. The windows of kernels
+    are a part of it, and their index maps. Functions and meshes, which are no data, are not in it.
     """
     import numpy as np
 
-    writer = _Writer(str)
+    writer = _Writer(str, windows=True)
     found = hashlib.sha256(digest_of(writer.document(program)).encode())
     for value in (value for each in writer.known for value in each.consts if _value(value) is None):
         # keys of random numbers are no arrays of NumPy, and print their numbers
@@ -93,8 +96,9 @@ def _unplaced(data: Any) -> Any:
 class _Writer:
     """One program. Equal types, avals and programs are written once."""
 
-    def __init__(self, place: Callable[[str], str]) -> None:
-        self.place = place
+    def __init__(self, place: Callable[[str], str], windows: bool = False) -> None:
+        """windows: whether the grids of kernels are written, too, which their reader takes from the call."""
+        self.place, self.windows = place, windows
         self.types: dict[tuple[str, str, int], int] = {}
         self.avals: dict[tuple[tuple[int, ...], int, str], int] = {}
         self.jaxprs: list[dict[str, Any]] = []
@@ -181,7 +185,7 @@ class _Writer:
             parts: Mapping[str, Any] = {name: getattr(value, name) for name in ("start", "stop", "step")}
         elif isinstance(value, Other):
             parts = value.parts
-        elif isinstance(value, Span | Indexed | Reshaped | Transposed | Bitcast | Transformed):
+        elif isinstance(value, _VIEWS) or (self.windows and isinstance(value, Grid | Window)):
             parts = {entry.name: getattr(value, entry.name) for entry in dataclasses.fields(value)}
         else:
             return _NONE

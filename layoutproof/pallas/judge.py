@@ -45,6 +45,7 @@ from layoutproof.solvers.vacuity import unsatisfied, where_term
 ANALYSABLE = "analysable"
 """The property that is unknown where the body moves data by manual DMA."""
 BODY = "body not looked at"
+ASKED = "of the body: "
 GRID = "grid"
 """The value of `only`: the grid and the BlockSpecs, without the body."""
 IDLE = "not applicable: "
@@ -393,7 +394,7 @@ def scope(
     """
     if names and all(map(about_body, names)):
         return f"{listed(names)} proved of the body" if verdict is Verdict.PROVED else "of the body"
-    beside_ = f"of the body: {', '.join(body)}" if body else f"body not asked (--only {only})" if only else BODY
+    beside_ = f"{ASKED}{', '.join(body)}" if body else f"body not asked (--only {only})" if only else BODY
     if verdict is not Verdict.PROVED:
         return beside_
     said = f"{listed(names)} proved of the grid and BlockSpecs" if names else "grid and BlockSpecs proved"

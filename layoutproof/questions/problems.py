@@ -241,9 +241,7 @@ TABLE_BYTES = Template(
     "questions.table_bytes", "the table of {layout} would take {bytes} bytes; the most is {most} bytes (16 GiB)"
 )
 TABLE_RANK = Template("questions.table_rank", "a table of {dimensions} dimensions is more than NumPy's {most}")
-TABLE_WITHOUT_JAX = Template(
-    "questions.table_without_jax", "a table on a device is an array of JAX: install layoutproof[jax]"
-)
+TABLE_WITHOUT_JAX = Template("questions.table_without_jax", "a table on a device is an array of JAX: pip install jax")
 TILE_OF_SEVERAL_DIMENSIONS = Template(
     "questions.tile_of_several_dimensions", "{layout}: this tile is no multiple of single dimensions"
 )

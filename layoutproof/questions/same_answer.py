@@ -149,7 +149,8 @@ class Same(Answer):
             place = f"{first.file}:{first.line}" if first.file else ""
         file, line, column = split_place(place)
         witness = self.comparison.witness
-        figures: dict[str, Any] = {"points": self.comparison.points}
+        # a difference that another engine shows is none of points
+        figures: dict[str, Any] = {"points": self.comparison.points} if self.comparison.points else {}
         figures |= {"sizes": dict(self.smallest)} if self.smallest else {}
         if witness is not None:
             figures |= {
@@ -171,7 +172,7 @@ class Same(Answer):
             QUESTION, f"{self.function} = {self.reference}", self.reason, file=file, line=line, column=column,
             verdict=self.verdict, counterexample=point, figures=figures,
             decided_by=self.decided_by, scope=self.scope, hint="; ".join(filter(None, hints)),
-            assumes=tuple(dict.fromkeys(f"{f.question}: {f.verdict.value}" for f in self.premises)),
+            assumes=tuple(f"{question}: {came.value}" for question, came in self._worst().items()),
         )  # fmt: skip
         return (finding,)
 
@@ -247,11 +248,16 @@ class Same(Answer):
         )
         return "\n".join([*lines, f"1 pair: {counts}"])
 
-    def _rests_on(self) -> dict[Verdict, list[str]]:
+    def _worst(self) -> dict[str, Verdict]:
         """The questions that it rests on, each once, at the worst of what came of it."""
         found: dict[str, Verdict] = {}
         for f in self.premises:
             found[f.question] = min(f.verdict, found.get(f.question, f.verdict))
+        return found
+
+    def _rests_on(self) -> dict[Verdict, list[str]]:
+        """Likewise, by what came of them."""
+        found = self._worst()
         by_verdict = {v: [question for question, came in found.items() if came is v] for v in Verdict}
         return {v: names for v, names in by_verdict.items() if names}
 

@@ -18,8 +18,10 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.message import located
 from layoutproof.core.numbers import Numbers
 from layoutproof.core.size import symbols_of
-from layoutproof.ir.program import Program
+from layoutproof.ir.program import Atom, Program, programs_in
 from layoutproof.questions import problems
+from layoutproof.values import meshes
+from layoutproof.values.control import called
 from layoutproof.values.elementwise import kind_of
 from layoutproof.values.pair import Input
 
@@ -172,9 +174,46 @@ def traced(plan: Plan) -> TracedPair:
     jaxprs = _jaxprs(plan, plan.calls, plan.arrays)
     _alike(jaxprs, plan.names, plan.outputs)
     if not plan.gradient:
-        return _pair(plan, plan.arrays, plan.calls, jaxprs, plan.outputs)
+        return _as_assumed(plan, _pair(plan, plan.arrays, plan.calls, jaxprs, plan.outputs))
     arrays, calls = _gradients(plan, jaxprs[1])
-    return _pair(plan, arrays, calls, _jaxprs(plan, calls, arrays), None)
+    return _as_assumed(plan, _pair(plan, arrays, calls, _jaxprs(plan, calls, arrays), None))
+
+
+def given_whole(pair: TracedPair) -> list[dict[str, Input]]:
+    """Of each kernel that the function itself calls, the names of its operands that are arguments, as they are."""
+    program = pair.programs[0]
+    arguments: dict[Atom, Input] = dict(zip(program.invars, pair.arrays, strict=True))
+    return _given_whole(program, arguments) or []
+
+
+def _given_whole(program: Program, arguments: Mapping[Atom, Input]) -> list[dict[str, Input]] | None:
+    """Likewise in a program that runs once. None where others run in it, as its kernels are then counted elsewhere."""
+    found: list[dict[str, Input]] = []
+    for equation in program.eqns:
+        operands = equation.invars
+        if equation.primitive.name == "pallas_call":
+            mapping = equation.params["grid_mapping"]
+            before, tables = mapping.dynamic, mapping.tables
+        elif equation.primitive.name in meshes.PRIMITIVES:
+            before = tables = 0
+        elif (inner := called(equation)) is not None:
+            pairs = zip(inner.invars, operands, strict=True)
+            known: dict[Atom, Input] = {
+                v: arguments[o] for v, o in pairs if o in arguments and v.aval.shape == o.aval.shape
+            }
+            within = _given_whole(inner, known)
+            if within is None:
+                return None
+            found += within
+            continue
+        elif any(True for _ in programs_in(equation)):
+            return None
+        else:
+            continue
+        operands = operands[before:]
+        names = [f"prefetch{k}" if k < tables else f"args[{k - tables}]" for k in range(len(operands))]
+        found.append({n: arguments[v] for n, v in zip(names, operands, strict=True) if v in arguments})
+    return found
 
 
 def again(plan: Plan, pair: TracedPair) -> TracedPair | None:
@@ -348,12 +387,28 @@ def _bounded(arrays: Sequence[Input], assume: Sequence[str]) -> tuple[tuple[Inpu
             others.append(text)
             continue
         table, k = tables[name], named[name]
-        low, high = table.low, table.high
         if kind_of(arrays[k].dtype) != "i" or arrays[k].value is not None:
             kind = "given" if arrays[k].value is not None else f"{arrays[k].dtype}"
             raise LayoutError(problems.BOUNDS_OF_GIVEN(name, kind), text=text)
-        if not isinstance(low, int) or not isinstance(high, int):
+        if not isinstance(table.low, int) or not isinstance(table.high, int):
             raise LayoutError(problems.BOUNDS_NUMBERS(name), text=text)
-        span = found[k].span or (low, high - 1)
-        found[k] = replace(found[k], span=(max(span[0], low), min(span[1], high - 1)))
+        found[k] = _narrowed(found[k], table.low, table.high)
     return tuple(found), tuple(others)
+
+
+def _narrowed(drawn: Input, low: int, high: int) -> Input:
+    span = drawn.span or (low, high - 1)
+    return replace(drawn, span=(max(span[0], low), min(span[1], high - 1)))
+
+
+def _as_assumed(plan: Plan, pair: TracedPair) -> TracedPair:
+    """A pair whose integers are drawn within what is assumed of the tables of kernels that they are, as they are."""
+    from layoutproof.kernel.table_assumptions import tables_said
+
+    found = {i.name: i for i in pair.arrays}
+    for name, table in tables_said(plan.assume).items():
+        for argument in {i.name for given in given_whole(pair) for n, i in given.items() if n == name}:
+            drawn = found[argument]
+            if drawn.value is None and kind_of(drawn.dtype) == "i" and type(table.low) is type(table.high) is int:
+                found[argument] = _narrowed(drawn, table.low, table.high)
+    return replace(pair, arrays=tuple(found[i.name] for i in pair.arrays))

@@ -9,14 +9,12 @@ from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.finding import Finding
 from layoutproof.core.result import Verdict
 from layoutproof.core.term import Term
-from layoutproof.ir.program import programs_in
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.kernel.table_assumptions import with_assumptions
 from layoutproof.pallas.findings import Judged, judged
 from layoutproof.questions import problems
-from layoutproof.questions.same_plan import Plan, TracedPair
-from layoutproof.values import meshes
+from layoutproof.questions.same_plan import Plan, TracedPair, given_whole
 from layoutproof.values.compare import Comparison
 from layoutproof.values.pair import Input
 from layoutproof.values.relations.reading import LARGEST
@@ -44,30 +42,8 @@ def kernels(plan: Plan, pair: TracedPair) -> tuple[Call, ...]:
     call, shapes = pair.with_tables()
     target = None if plan.target == CPU else plan.target
     found = calls_in(call, shapes, {}, target=target, assume=plan.assume)
-    given = _given_whole(pair)
+    given = given_whole(pair)
     return tuple(map(_bounded, found, given)) if len(given) == len(found) else found
-
-
-def _given_whole(pair: TracedPair) -> list[dict[str, Input]]:
-    """Of each kernel that the function itself calls, the names of its operands that are arguments, as they are."""
-    program = pair.programs[0]
-    arguments = dict(zip(program.invars, pair.arrays, strict=True))
-    found = []
-    for equation in program.eqns:
-        if equation.primitive.name == "pallas_call":
-            mapping = equation.params["grid_mapping"]
-            before, tables = mapping.dynamic, mapping.tables
-        elif equation.primitive.name in meshes.PRIMITIVES:
-            before = tables = 0
-        elif any(True for _ in programs_in(equation)):
-            # a kernel in it would be one that is counted elsewhere
-            return []
-        else:
-            continue
-        operands = equation.invars[before:]
-        names = [f"prefetch{k}" if k < tables else f"args[{k - tables}]" for k in range(len(operands))]
-        found.append({n: arguments[v] for n, v in zip(names, operands, strict=True) if v in arguments})
-    return found
 
 
 def _bounded(call: Call, given: Mapping[str, Input]) -> Call:

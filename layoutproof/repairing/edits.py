@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from layoutproof.repairing.source import ParsedText, reached, unread
+from layoutproof.repairing.source import Function, ParsedText, reached, unread
 
 MOST_NAMES = 8
 """Other names of a function that are tried in the place of one."""
@@ -418,13 +418,9 @@ def _zeroed(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
     indent = source.indent(first)
     if not indent:
         return
-    added = {
-        one.target.value.id
-        for one in ast.walk(node)
-        if isinstance(one, ast.AugAssign)
-        and isinstance(one.target, ast.Subscript)
-        and isinstance(one.target.value, ast.Name)
-    }
+    # where a block begins it already, another one would leave what that stores where it should not
+    within = [one for one in ast.walk(node) if isinstance(one, Function) and one is not node]
+    added = _added(node) - {name for one in within for name in _begun(one)}
     at = source.start(first)
     if isinstance(first, ast.FunctionDef) and first.decorator_list:
         at = source.starts[first.decorator_list[0].lineno - 1] + len(indent)
@@ -437,13 +433,57 @@ def _zeroed(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
         yield replace(_span(source, at, at, f"{zero}\n{indent}", 2, f"{zero} before all else"), kind="zero")
 
 
+def _added(node: ast.AST) -> set[str]:
+    """The references that a kernel adds to."""
+    return {
+        one.target.value.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.AugAssign)
+        and isinstance(one.target, ast.Subscript)
+        and isinstance(one.target.value, ast.Name)
+    }
+
+
+def _begun(node: ast.AST) -> set[str]:
+    """The references that a function stores into without reading them: it begins a sum, or a maximum."""
+    found = set[str]()
+    for one in ast.walk(node):
+        target = one.targets[0] if isinstance(one, ast.Assign) and len(one.targets) == 1 else None
+        if isinstance(one, ast.Assign) and isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            found |= {target.value.id} - _read(one.value)
+    return found
+
+
+def _read(node: ast.AST) -> set[str]:
+    """The references that are read."""
+    return {
+        one.value.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
+
+
+def _begins(source: ParsedText, node: ast.AST) -> Iterator[Edit]:
+    """A block that begins a sum does so in the first step of another axis of the grid."""
+    if not isinstance(node, ast.FunctionDef):
+        return
+    kernel = source.function(node)
+    if kernel is None or not _begun(node) & (_added(kernel) | _read(kernel)):
+        return
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.args:
+            for axis in reversed(range(GRID_AXES)) if decorator.func.attr == "when" else ():
+                first = f"{source.of(decorator.func.value)}.program_id({axis}) == 0"
+                yield replace(_replaced(source, decorator.args[0], first, 0), kind="zero")
+
+
 def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 MAKERS: Sequence[Maker] = (
     _compared, _calculated, _numbers, _negative, _names, _swapped, _sliced, _called, _attributes, _texts, _stored,
-    _waited, _zeroed,
+    _waited, _zeroed, _begins,
 )  # fmt: skip
 
 

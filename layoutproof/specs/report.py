@@ -8,15 +8,26 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from layoutproof.core.document import Doc, Document, Exactly, envelope
 from layoutproof.core.errors import shorten
-from layoutproof.core.finding import FindingEntry, Report, VerdictWord, as_dict, block, headline, rows, split_place
+from layoutproof.core.finding import (
+    Finding,
+    FindingEntry,
+    Report,
+    VerdictWord,
+    as_dict,
+    block,
+    headline,
+    rows,
+    split_place,
+)
 from layoutproof.core.finding import text as text_of
 from layoutproof.core.fingerprint import named
 from layoutproof.core.result import Verdict, plain
 from layoutproof.core.visible import visible
-from layoutproof.pallas.judge import scope
+from layoutproof.pallas.judge import ASKED, BODY, about_body, scope
 from layoutproof.specs.check import INTERRUPTED, Outcome, exit_code
 from layoutproof.specs.spec import Unasked
 from layoutproof.specs.spec_model import OF_VALUES
+from layoutproof.specs.traced import ALL
 
 
 def text(outcomes: Sequence[Outcome], everything: bool = False, unasked: Sequence[Unasked] = ()) -> str:
@@ -93,7 +104,8 @@ def one(outcome: Outcome) -> str:
     if check.is_fact:
         more.append(("source", shorten(check.source)))
     elif not finding.bad_input:
-        more.append(("explain", f"layoutproof explain {'sampled' if check.kind in OF_VALUES else check.kind}"))
+        # claims about values have no page of their own, and what came of them has one
+        more.append(("explain", f"layoutproof explain {outcome.found if check.kind in OF_VALUES else check.kind}"))
     finding = replace(finding, after="")  # the layouts have rows of their own
     return block(headline(finding, _word(outcome)), [*lead, *rows(finding), *more])
 
@@ -145,13 +157,31 @@ def tally(outcomes: Sequence[Outcome]) -> str:
 
 
 def scopes(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """The scopes of proved kernels and sampled values, in words; () where there are none."""
-    proved, sampled = (
-        tuple(dict.fromkeys(o.finding.scope for o in outcomes if o.found == word and o.finding.scope))
-        for word in ("proved", "sampled")
-    )
-    # claims say themselves which property they are about
-    return (*(proved if len(proved) < 2 else (scope(None),)), *sampled)
+    """The scopes of proved kernels and of values, in words; () where there are none."""
+    found = [o.finding for o in outcomes if o.found in ("proved", "sampled") and o.finding.scope]
+    values = [f.scope for f in found if f.question in OF_VALUES]
+    kernels = _of_kernels([f for f in found if f.question not in OF_VALUES])
+    # a claim that is refuted has looked at the body, too
+    looked = any(_of_body(o.finding) or o.finding.question in OF_VALUES for o in outcomes)
+    return (*(text.replace(f"; {BODY}", "") if looked else text for text in kernels), *dict.fromkeys(values))
+
+
+def _of_kernels(proved: Sequence[Finding]) -> tuple[str, ...]:
+    """The one scope of several claims, which say themselves what property they are about."""
+    said = tuple(dict.fromkeys(f.scope for f in proved))
+    if len(said) < 2:
+        return said
+    bodies = sorted({name for f in proved for name in _of_body(f)})
+    grid = any(not about_body(f.question) for f in proved)
+    return (scope(None if grid else bodies, body=bodies if grid else ()),)
+
+
+def _of_body(finding: Finding) -> Sequence[str]:
+    """The questions about bodies that a claim asks."""
+    if finding.question == ALL:
+        asked = finding.scope.partition(ASKED)[2].partition(";")[0]
+        return asked.split(", ") if asked else ()
+    return [finding.question] if about_body(finding.question) else ()
 
 
 class _Stated(TypedDict, total=False):

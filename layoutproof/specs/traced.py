@@ -129,27 +129,31 @@ def only_call(layout: object) -> Kernel:
     return calls[0]
 
 
-def kernels_named_in(path: Path) -> tuple[Kernel | Unmodelled, ...]:
+def kernels_named_in(path: Path) -> tuple[tuple[Kernel | Unmodelled, str | None, str | None], ...]:
     """Every kernel that a spec file names, in its order: whole kernels among `layouts`, then the calls of `kernels`.
 
-    LayoutError for what is no spec file, with its place. What its checks say of them is `layoutproof check`'s business.
+    Each comes with the target and the compiler that its entry states. LayoutError for what is no spec file, with its
+    place. What its checks say of them is `layoutproof check`'s business.
     """
     root, file = read_file(path), path.as_posix()
     sections = root.value if type(root.value) is dict else None
     if sections is None or not {"layouts", "kernels"} & sections.keys():
         raise LayoutError(problems.NO_DEFINITIONS(), file=file, line=1)
-    found: list[Kernel | Unmodelled] = []
+    found: list[tuple[Kernel | Unmodelled, str | None, str | None]] = []
     for name, node in _entries(sections.get("layouts")):
         value = node.plain()
         if isinstance(value, Mapping) and set(value) == {"kernel"}:
             source = f"{file}:{node.line}"
             try:
-                found.append(replace(kernel_of(value, ALL), source=source))
+                found.append((replace(kernel_of(value, ALL), source=source), None, None))
             except LayoutError as error:
                 raise LayoutError(located(name, error.problem), text=error.text).at(file, node.line) from None
     compared = _compared(sections)
     for name, node in _entries(sections.get("kernels")):
-        found += every_call_in(compared[name]) if name in compared else calls_in({KEY: node.plain()})
+        entry = compared.get(name) or {KEY: node.plain()}
+        calls = every_call_in(entry) if name in compared else calls_in(entry)
+        stated = entry_of(entry)
+        found += [(call, stated.get("target"), stated.get("compiler")) for call in calls]
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli.main import run
+from tests.said import words
 
 pytest.importorskip("jax", reason="jax is not installed: functions are traced with it")
 pytestmark = pytest.mark.slow
@@ -98,10 +99,36 @@ def test_without_a_reference_only_what_repairs_such_a_fault(tmp_path: Path) -> N
     assert found is not None
     assert found.edit.kind == "zero"
     assert found.same is None
-    assert "compared with nothing" in str(found)
+    assert "same FUNCTION --reference FUNCTION" in found.doubt
     # a wrong number is no fault of places: nothing is edited for it
     path = wrong(tmp_path, "program_id(2) == 1", "program_id(2) == 0")
     assert lp.repair(f"{path}:matmul", *ARGS, most=3) is None
+
+
+@pytest.mark.parametrize("condition", ["program_id(0) == 0", "program_id(2) == 1", "program_id(0) + 0 == 0"])
+def test_no_store_is_left_under_a_wrong_condition(tmp_path: Path, condition: str) -> None:
+    """A second block of zeros before the first answers the questions about scratch, and keeps the numbers wrong."""
+    order = 'pltpu.CompilerParams(dimension_semantics=("parallel", "arbitrary", "arbitrary"))'
+    text = RIGHT.replace("grid=(2, 1, 2)", f"grid=(2, 1, 2), compiler_params={order}")
+    path = tmp_path / "ops.py"
+    path.write_text(text.replace("program_id(2) == 0", condition))
+    found = lp.repair(f"{path}:matmul", *ARGS)
+    assert found is not None
+    assert (found.after, found.edit.kind) == (text, "zero")
+
+
+def test_the_last_line_says_what_was_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a reference, and nowhere else."""
+    monkeypatch.chdir(tmp_path)
+    for command, without in ((["kernels"], True), (["same", "--reference", "ops.py:reference"], False)):
+        wrong(tmp_path, ZEROS, "")
+        options = ["--args", ", ".join(ARGS), "--no-cache", "--fix", "--diff"]
+        assert run([*command[:1], "ops.py:matmul", *command[1:], *options]) == 1
+        out = capsys.readouterr().out
+        said = words("answers.numbers_not_compared")
+        assert (out.rstrip().splitlines()[-1] == said, said in out) == (without, without)
 
 
 def test_most_is_a_budget(tmp_path: Path) -> None:

@@ -12,9 +12,11 @@ from xml.etree import ElementTree
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import layoutproof
 from layoutproof.cli import main as cli
+from layoutproof.cli.arguments import args_options
 from layoutproof.core.files import write_whole
 from layoutproof.registry.catalogue import options_of, properties
 from layoutproof.registry.read import languages
@@ -598,3 +600,23 @@ def test_what_is_no_file_is_written_into(tmp_path: Path) -> None:
     assert os.read(out, 10) == b"three"
     for each in (out, into):
         os.close(each)
+
+
+def test_arguments_have_one_name_in_every_command() -> None:
+    """Where a command takes a function's arguments, it takes them one by one and all in one text."""
+    group = cli.cli
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    options = {name: {o for p in c.params for o in p.opts} for name, c in found.items() if c is not None}
+    taking = {name for name, every in options.items() if "--arg" in every}
+    assert taking == {"compile", "crosscheck", "kernels", "same", "search"}
+    assert taking == {name for name, every in options.items() if "--args" in every}
+
+    @click.command()
+    @args_options("an argument")
+    def shown(args: tuple[str, ...]) -> int:
+        print(args)
+        return 0
+
+    for given in (["--arg", "(1, 2)", "--arg", "f32[8,128]"], ["--args", "(1, 2), f32[8,128]"]):
+        assert CliRunner().invoke(shown, given).output == "('(1, 2)', 'f32[8,128]')\n"

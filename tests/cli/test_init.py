@@ -15,6 +15,7 @@ import yaml
 import layoutproof as lp
 from layoutproof.answers.proposed_call import arguments_of
 from tests.cli.in_one_process import Answer, commands
+from tests.said import words
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +77,8 @@ def test_the_files_are_what_their_readers_take(tmp_path: Path) -> None:
     commented = ("# - ", "# kernels", "#   mm")
     lines = (line.replace("# ", "", 1) if line.strip().startswith(commented) else line for line in spec.splitlines())
     whole = yaml.safe_load("\n".join(lines))
-    assert {"same_map", "bitcast"} <= {next(iter(check)) for check in whole["checks"]}
+    assert {"same_map", "bitcast", "kernel"} <= {next(iter(check)) for check in whole["checks"]}
+    assert "layoutproof gate --lock" in spec
     assert set(whole["kernels"]) == {"mm"}
     jsonschema.validate(whole, schema)
     (hook,) = yaml.safe_load((tmp_path / FILES[3]).read_text())["repos"][0]["hooks"]
@@ -161,6 +163,7 @@ def test_the_call_that_is_proposed_has_arguments_and_works(tmp_path: Path) -> No
     (tmp_path / "kern.py").write_text(CALLS)
     (first,), _ = commands(tmp_path, ["init"])
     assert 'next      layoutproof kernels kern.py:shift_add --args "f32[32,128]"' in first.out.splitlines()
+    assert words("answers.lock_for_kernels", command="layoutproof gate --lock") in first.out
     steps = yaml.safe_load((tmp_path / FILES[2]).read_text())["jobs"]["layouts"]["steps"]
     assert {"check": "specs", "paths": "specs", **SECRET, "packages": "jax"} in [step.get("with") for step in steps]
     pytest.importorskip("jax", reason="JAX is not installed")

@@ -12,6 +12,13 @@ import pytest
 
 import layoutproof as lp
 from layoutproof.cli import main as cli
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.pallas.judge import BODY, scope
+from layoutproof.specs.check import Outcome
+from layoutproof.specs.check import run as checked
+from layoutproof.specs.report import summary
+from layoutproof.specs.spec import loads
 from tests.cli.user_code import ABOUT_BODIES, folder_with_kernels, kernels_command
 from tests.said import stretch, words
 
@@ -369,6 +376,38 @@ def test_spec_files(run: Any, capsys: pytest.CaptureFixture[str], check: str, co
     for form in ("json", "sarif", "junit", "github", "html"):
         assert cli.run(("check", "a.yaml", "--format", form)) == code
         assert said in capsys.readouterr().out, form
+
+
+OF_GRID = scope(["blocks_in_bounds"]).removesuffix(f"; {BODY}")
+OF_BODY = ["dma_order", "initialised"]
+
+
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        (("blocks_in_bounds: good",), f"{OF_GRID}; {BODY}"),
+        (("blocks_in_bounds: good", "outputs_covered: good"), STATED),
+        (("initialised: good", "dma_order: good"), scope(OF_BODY)),
+        (("blocks_in_bounds: good", "dma_order: good", "initialised: good"), scope(None, body=OF_BODY)),
+        (("blocks_in_bounds: good", "kernel: good"), SCOPE),
+        (("blocks_in_bounds: good", "initialised"), OF_GRID),
+        (("blocks_in_bounds: good", "same"), OF_GRID),
+        (("blocks_in_bounds: good", "outputs_covered"), f"{OF_GRID}; {BODY}"),
+    ],
+)
+def test_the_headline_of_several_claims(run: Any, checks: tuple[str, ...], said: str) -> None:
+    """The body was looked at where one of them is about it, whatever came of it."""
+    held = [outcome_of(each) for each in checks]
+    assert summary(held).endswith(f"; {said}")
+
+
+def outcome_of(check: str) -> Outcome:
+    """What comes of a claim; of a property alone that it is refuted."""
+    if ":" not in check:
+        return Outcome(Finding(check, "good", "", verdict=Verdict.REFUTED), "refuted")
+    (found, *_), errors = loads(f"{SPEC}  - {check}\n", "a.yaml")
+    assert errors == []
+    return checked(found)
 
 
 def test_a_printed_kernel_is_judged_as_the_traced_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

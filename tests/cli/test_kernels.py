@@ -366,6 +366,20 @@ def test_a_kernel_of_types_as_numpy_writes_them(run: Any) -> None:
     assert said[0][0] == 0
 
 
+def test_what_is_no_python_is_named_itself(run: Any) -> None:
+    """A text beside a module of its name, and a file with a null byte, of which Python names neither file nor line."""
+    Path("users_kernels.txt").write_text("no Python")
+    Path("users_kernels").write_text("no ending")
+    Path("odd.py").write_bytes(b"def f(x):\n    return x\0\n")
+    for where, said in (
+        ("users_kernels.txt:copy", words("traced.no_module_name", where="users_kernels.txt")),
+        ("odd.py:f", f"odd.py:2: {words('traced.null_byte')}"),
+    ):
+        code, _, err = run(where, "--arg", "f32[8]")
+        assert (code, said in err) == (2, True), err
+    assert run("users_kernels:copy", "--arg", "f32[1024,128]")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

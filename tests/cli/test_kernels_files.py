@@ -51,10 +51,23 @@ def test_traced_calls_of_a_spec_file(run: Any) -> None:
     Path("a.yaml").write_text(SPEC + TRACED)
     code, out, _ = run("a.yaml")
     assert code == 1
+    assert "target   none given" in out
     assert (
         out.splitlines()[-1]
         == "3 Pallas calls: 1 proved, 2 refuted, 0 unknown; grid and BlockSpecs proved; body not looked at"
     )
+
+
+def test_the_target_of_an_entry(run: Any) -> None:
+    """Each call is asked what its own entry names; a target of the command is that of all."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    entry = '  {}: {{trace: "users_kernels.py:copy", args: ["f32[1024,128]"]{}}}\n'
+    entries = ((f"k{k}", more) for k, more in enumerate((", target: v5e", "", ", target: 7x")))
+    Path("a.yaml").write_text("source: x\nkernels:\n" + "".join(entry.format(*each) for each in entries))
+    for options, targets in (((), ["v5e,", "none", "7x,"]), (("--target", "v6e"), ["v6e,"] * 3)):
+        code, out, _ = run("a.yaml", *options)
+        assert code == 0
+        assert [line.split()[1] for line in out.splitlines() if line.startswith("  target ")] == targets
 
 
 @pytest.mark.parametrize(

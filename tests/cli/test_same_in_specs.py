@@ -13,9 +13,14 @@ import pytest
 
 from layoutproof.cli import main as cli
 from layoutproof.cli.documents import adapter
+from layoutproof.core.finding import Finding
+from layoutproof.core.result import Verdict
+from layoutproof.questions.same_answer import Same
 from layoutproof.specs.check import Outcome, run
+from layoutproof.specs.report import one as told_of
 from layoutproof.specs.spec import loads
 from layoutproof.specs.spec_model import json_schema
+from layoutproof.values.compare import Comparison
 from tests.said import stretch as stretch_of
 from tests.said import words
 
@@ -392,3 +397,16 @@ def test_the_gate_denies_losing_it(home: Path, ran: Ran) -> None:
     (home / "users_values.py").write_text(wrong)
     found, out = ran("gate", "--no-cache")
     assert (found, words("gating.claim_verdict", claim="same", old="sampled", new="refuted") in out) == (1, True), out
+
+
+def test_what_a_refuted_claim_rests_on(home: Path) -> None:
+    """Each premise once at its worst, no points where float64 alone shows it, and the page of what was found."""
+    premises = [Finding("body_races", name, "", verdict=v) for v in Verdict for name in "ab"]
+    said = Same("f", "g", Comparison(Verdict.REFUTED, "they differ"), tuple(premises))
+    (finding,) = said.findings
+    assert finding.assumes == ("body_races: refuted",)
+    assert finding.figures == {}
+    text = told_of(one("{same: scaled, as: thrice}"))
+    assert "layoutproof explain refuted" in text
+    assert "points" not in text
+    assert "layoutproof explain sampled" in told_of(one("{same: scaled, as: plain, expect: refuted}"))

@@ -79,8 +79,9 @@ def test_a_function_is_searched_without_a_file(run: Any) -> None:
     assert code == 0
     assert [line.split()[:2] for line in out.splitlines()[2:4]] == [["rows", "time"], ["1", "512"]]
     assert "4 candidates" in out
-    code, out, _ = run("mine.py:copy", "--arg", "f32[512,128]", "--tune", "rows=64,128", "--best", "1", "--json")
-    assert json.loads(out)["best"][0]["values"] == {"rows": 128}
+    for option in ("--arg", "--args"):
+        code, out, _ = run("mine.py:copy", option, "f32[512,128]", "--tune", "rows=64,128", "--best", "1", "--json")
+        assert json.loads(out)["best"][0]["values"] == {"rows": 128}
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,16 @@ def scaled(x, by=2.0, apart=False, rows=8):
     )(x)
 
 
+def shifted(x, by=0):
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...] + 1
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    other = pl.BlockSpec((8, 128), lambda i: ((i + by) % 8, 0) if by else (i, 0))
+    shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(body, grid=(8,), in_specs=[other], out_specs=spec, out_shape=shape)(x)
+
+
 def chosen(x, by=2.0):
     def body(table, x_ref, o_ref):
         o_ref[...] = x_ref[...] * by
@@ -124,6 +134,18 @@ def test_other_blocks_are_said(record: Record, capsys: pytest.CaptureFixture[str
     code, found = gate(capsys, record("one.jsonl"), record("other.jsonl", "copy", "rows=16"))
     assert (code, {"kernel", "same_function"} <= set(found)) == (0, True)
     assert "kernel_body" not in found
+
+
+def test_blocks_of_other_places_are_told_on_both_sides(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    """The bodies are the same, and so are their digests: what differs is the index map, which both sides show."""
+    record("one.jsonl", "shifted")
+    record("other.jsonl", "shifted", "by=1")
+    cli.run(["gate", "one.jsonl", "other.jsonl", "--json"])
+    (found,) = [f for f in json.loads(capsys.readouterr().out)["findings"] if f["question"] == "other_function"]
+    before, after = (found[side].split("; ", 1) for side in ("before", "after"))
+    assert before[0] == after[0]
+    assert before[1].endswith("(g0) -> (g0, 0) grid (8)")
+    assert after[1] == before[1].replace("(g0, 0)", "((g0 + 1) % 8, 0)")
 
 
 def test_another_function_is_said_with_the_element_and_the_lines(

@@ -101,6 +101,33 @@ def test_the_line_that_is_named_comes_first() -> None:
     assert made(kinds=("order",))[0].of(KERNEL) == after('("parallel",', '("arbitrary",')
 
 
+BLOCKS = """
+def body(x, o, acc, top):
+    @pl.when({})
+    def _():
+        acc[...] = jnp.zeros_like(acc)
+        top[...] = x[...]
+
+    acc[...] += x[...]
+    top[...] = jnp.maximum(top[...], x[...])
+
+    @plgpu.when(last)
+    def _():
+        o[...] = acc[...]
+"""
+
+
+@pytest.mark.parametrize("condition", ["pl.program_id(1) == 0", "k > 3", "first"])
+def test_a_block_that_begins_a_sum_is_changed_and_not_doubled(condition: str) -> None:
+    """Its condition is that of the first step of each axis; the block that reads the sum is no such block."""
+    text = BLOCKS.format(condition)
+    found = {edit.of(text) for edit in edits(source_of(text), "body", kinds=("zero",)) if edit.kind == "zero"}
+    assert found == {BLOCKS.format(f"pl.program_id({axis}) == 0") for axis in range(3)} - {text}
+    without = text.replace("        acc[...] = jnp.zeros_like(acc)\n", "")
+    words = [edit.words for edit in edits(source_of(without), "body") if "acc[...] = jnp.zeros_like" in edit.words]
+    assert len(words) == 4
+
+
 def test_masks() -> None:
     """One of each load of a parameter; several are one edit."""
     source = source_of(KERNEL)

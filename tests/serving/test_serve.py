@@ -376,4 +376,4 @@ def test_without_the_sdk_it_says_what_to_install(
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mcp_types" else found(name))
     assert run(["serve"]) == 3
-    assert "pip install 'layoutproof[serve]'" in capsys.readouterr().err
+    assert "pip install 'mcp>=2,<3'" in capsys.readouterr().err

@@ -523,6 +523,48 @@ def test_assumed_bounds_reach_what_small_numbers_do_not() -> None:
     assert lp.same(wrong, _rows, "f32[8,4]", "s32[16]", assume=["0 <= args[1] < 8"]).verdict is Verdict.REFUTED
 
 
+def _gather(at: Any, jitted: bool = False) -> Any:
+    """Blocks of 8 rows by the numbers of a table. at: of an entry, the block that is taken."""
+
+    def body(t: Any, x: Any, o: Any) -> None:
+        o[...] = x[...]
+
+    def kernel(t: Any, x: Any) -> Any:
+        grid = pltpu.PrefetchScalarGridSpec(
+            num_scalar_prefetch=1, grid=(4,), in_specs=[pl.BlockSpec((8, 128), lambda i, t: (at(t[i]), 0))],
+            out_specs=pl.BlockSpec((8, 128), lambda i, t: (i, 0)),
+        )  # fmt: skip
+        return pl.pallas_call(body, grid_spec=grid, out_shape=jax.ShapeDtypeStruct((32, 128), jnp.float32))(t, x)
+
+    return jax.jit(kernel) if jitted else kernel
+
+
+def _gathered(t: Any, x: Any) -> Any:
+    return x.reshape(-1, 8, 128)[t].reshape(32, 128)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("assume", ["0 <= prefetch0 < 16", "0 <= args[0] < 16", "prefetch0 is page_table(pages=16)"])
+def test_what_is_assumed_of_a_table_is_drawn(assume: str, jitted: bool) -> None:
+    """A table that is an argument holds what is assumed of it, by either name: small numbers would hide a clamp."""
+    for at, verdict in ((lambda k: k, Verdict.SAMPLED), (lambda k: jnp.minimum(k, 7), Verdict.REFUTED)):
+        found = lp.same(_gather(at, jitted), _gathered, "s32[4]", "f32[128,128]", assume=[assume])
+        assert found.verdict is verdict
+        (drawn,) = found.comparison.drawn
+        assert {"args[0]:", "15,"} <= set(drawn.split())
+
+
+def test_a_table_that_is_computed_is_drawn_as_before() -> None:
+    """What is assumed of it holds of no argument."""
+
+    def kernel(t: Any, x: Any) -> Any:
+        return _gather(lambda k: k)(2 * t, x)
+
+    found = lp.same(kernel, lambda t, x: _gathered(2 * t, x), "s32[4]", "f32[128,128]", assume=["0 <= prefetch0 < 16"])
+    assert found.verdict is Verdict.SAMPLED
+    assert [drawn.split()[-1] for drawn in found.comparison.drawn] == ["3"]
+
+
 def test_a_question_of_several_operands_is_named_once_at_its_worst() -> None:
     """The blocks of one operand are in bounds, and those of the other by a table that nobody gave."""
 

@@ -15,6 +15,7 @@ import click
 from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
     VERDICTS,
+    args_options,
     complete_file,
     complete_target,
     json_flag,
@@ -37,7 +38,7 @@ _STYLES = (*VERDICTS, (r"(?m)^  (?!fix )[a-z]+ ", "bold"))
 
 @click.command(name="compile")
 @click.argument("program", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE", shell_complete=complete_file)
-@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[8,128], {'w': 'bf16[8,128]'}, a literal.")
+@args_options("bf16[8,128], {'w': 'bf16[8,128]'}, a literal.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. steps=4.")
 @click.option(
     "--target",

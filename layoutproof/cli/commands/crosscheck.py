@@ -11,7 +11,7 @@ from collections.abc import Callable
 import click
 
 from layoutproof.cli import problems
-from layoutproof.cli.arguments import complete_file, json_flag, print_json, say
+from layoutproof.cli.arguments import args_options, complete_file, json_flag, print_json, say
 from layoutproof.cli.progress import Progress, progress_bar
 from layoutproof.core.errors import LayoutError
 
@@ -21,7 +21,7 @@ from layoutproof.core.errors import LayoutError
 @click.option("--random", type=click.IntRange(min=0), default=0, metavar="N", help="Also so many random cases.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random cases.")
 @click.option("--source", "sources", metavar="NAME", multiple=True, help="Ask this one only; may be repeated.")
-@click.option("--arg", "args", metavar="VALUE", multiple=True, help="Of a function: bf16[4096,512], or a literal.")
+@args_options("Of a function: bf16[4096,512], or a literal.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name.")
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
 @click.option("--facts", is_flag=True, help="Find the recorded facts about targets again, and show what has moved.")

@@ -13,6 +13,7 @@ import click
 
 from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
+    args_options,
     complete_file,
     complete_target,
     json_flag,
@@ -29,7 +30,6 @@ from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, 
 from layoutproof.core.document import Document, envelope
 from layoutproof.core.errors import LayoutError, shorten
 from layoutproof.core.files import RECORD_ENDS, YAML_ENDS, write_whole
-from layoutproof.kernel.kernel_parts import parts_of
 
 if TYPE_CHECKING:
     from layoutproof.answers.of_kernels import Kernels
@@ -43,10 +43,7 @@ class SpecDocument(Document):
 
 @click.command()
 @click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION|FILE", shell_complete=complete_file)
-@click.option(
-    "--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], f32[8*M,128], or a Python literal."
-)
-@click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
+@args_options("bf16[4096,512], f32[8*M,128], or a Python literal.")
 @click.option("--kwarg", "kwargs", metavar="NAME=VALUE", multiple=True, help="The same, by name, e.g. block=256.")
 @click.option(
     "--target",
@@ -104,7 +101,6 @@ class SpecDocument(Document):
 def command(
     place: str,
     args: tuple[str, ...],
-    together: str | None,
     kwargs: tuple[str, ...],
     targets: tuple[str, ...],
     compiler: str | None,
@@ -152,7 +148,6 @@ def command(
     from layoutproof.answers.of_kernels import PROGRAMS, asked_compiler, calls_of, first_of, judged_all, replayed
 
     is_file = place.endswith((*PROGRAMS, *YAML_ENDS, *RECORD_ENDS))
-    given = args if together is None else (*parts_of(f"({together})"), *args)
     source = not is_file and not spec
     _refuse(
         {
@@ -161,7 +156,7 @@ def command(
             problems.TRY_WITHOUT_COMPILE(): try_ and not compile_,
             problems.COMPILER_WITHOUT_TARGET(): compiler is not None and not targets,
             problems.FUNCTION_WITH_NO_TRACE(): no_trace and not is_file,
-            problems.FILE_WITH_ARGUMENTS(): is_file and bool(given or kwargs),
+            problems.FILE_WITH_ARGUMENTS(): is_file and bool(args or kwargs),
             problems.SPEC_WITH_ASSUME(): place.endswith(YAML_ENDS) and bool(assume),
             problems.FILE_WITH_FIX(): fix and not source,
             problems.DIFF_WITHOUT_FIX(): diff and not fix,
@@ -171,30 +166,30 @@ def command(
     )
     target = first_of(targets, compile_, place)
     named = dict(map(_named, kwargs))
-    found = calls_of(place, given, named, target, compiler, assume, names, not no_trace)
+    found = calls_of(place, args, named, target, compiler, assume, names, not no_trace)
     if record is not None:
         from layoutproof.pallas.from_jax.record import records_of
 
-        write_whole(record, records_of(found))
+        write_whole(record, records_of([each.call for each in found]))
     if spec:
         from layoutproof.pallas.spec_text import spec_text
 
-        written = spec_text(found, f"layoutproof kernels {place}", target).rstrip()
+        written = spec_text([each.call for each in found], f"layoutproof kernels {place}", target).rstrip()
         if as_json:
             calls: SpecDocument = {**envelope(0), "spec": written}
             return print_json(calls)
         say(written)
         return 0
-    answer = judged_all(found, names, target, compiler, effort, only or "", baseline, where, strict_tables)
+    answer = judged_all(found, names, effort, only or "", baseline, where, strict_tables)
     if compile_:
-        answer = asked_compiler(answer, place, given, named, targets, compiler, told_of, try_)
+        answer = asked_compiler(answer, place, args, named, targets, compiler, told_of, try_)
     if replay:
         waiting(f"{place}: run in JAX's interpreter")
-        answer = replayed(answer, place, given, named, target)
+        answer = replayed(answer, place, args, named, target)
     _write(answer, write_baseline, svg)
     wanted = Fixing(diff) if fix else None
     if wanted is not None:
-        _search(wanted, place, given, named, target, assume, where)
+        _search(wanted, place, args, named, target, assume, where)
     if as_json:
         return print_json(with_repair(with_written(answer.as_dict(), svg), wanted))
     say(answer.text(everything))
@@ -215,7 +210,7 @@ def _write(answer: Kernels, baseline: Path | None, svg: Path | None) -> None:
 def _search(
     wanted: Fixing,
     place: str,
-    given: Sequence[str],
+    args: Sequence[str],
     named: Mapping[str, object],
     target: str | None,
     assume: Sequence[str],
@@ -225,7 +220,7 @@ def _search(
     from layoutproof.answers.of_repair import repair
 
     wanted.search(
-        place, lambda tick: repair(place, *given, target=target, assume=assume, where=where, tick=tick, named=named)
+        place, lambda tick: repair(place, *args, target=target, assume=assume, where=where, tick=tick, named=named)
     )
 
 

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 import click
 
 from layoutproof.cli import problems
-from layoutproof.cli.arguments import complete_file, complete_target, json_flag, no_cache_flag, print_json, say, waiting
+from layoutproof.cli.arguments import (
+    args_options,
+    complete_file,
+    complete_target,
+    json_flag,
+    no_cache_flag,
+    print_json,
+    say,
+    waiting,
+)
 from layoutproof.cli.fixing import Fixing, diff_option, fix_option, say_repair, with_repair
-from layoutproof.kernel.kernel_parts import parts_of
 
 if TYPE_CHECKING:
     from layoutproof.questions.same_answer import SameDocument
@@ -23,8 +31,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("place", metavar="MODULE:FUNCTION|FILE.py:FUNCTION", shell_complete=complete_file)
 @click.option("--reference", required=True, metavar="MODULE:FUNCTION", help="The function that says what is right.")
-@click.option("--arg", "args", metavar="VALUE", multiple=True, help="bf16[4096,512], or a Python literal. In order.")
-@click.option("--args", "together", metavar="VALUES", help="All arguments in one text: 'f32[8,128], f32[128,8], True'.")
+@args_options("bf16[4096,512], or a Python literal. In order.")
 @click.option("--inputs", metavar="MODULE:FUNCTION", help="A function that makes the arguments, tables among them.")
 @click.option("--output", "outputs", type=int, multiple=True, help="Compare only this output, from 0; repeatable.")
 @click.option("--points", type=click.IntRange(1, 100), default=3, show_default=True, help="Random points.")
@@ -42,7 +49,6 @@ def command(
     place: str,
     reference: str,
     args: tuple[str, ...],
-    together: str | None,
     inputs: str | None,
     outputs: tuple[int, ...],
     points: int,
@@ -72,8 +78,7 @@ def command(
     from layoutproof.core.result import Verdict
     from layoutproof.questions.same import same
 
-    given = args if together is None else (*parts_of(f"({together})"), *args)
-    if inputs is not None and given:
+    if inputs is not None and args:
         raise click.UsageError(problems.INPUTS_WITH_ARGUMENTS())
     if _spelled(place) == _spelled(reference):
         raise click.UsageError(problems.COMPARED_WITH_ITSELF(place))
@@ -82,7 +87,7 @@ def command(
     if fix and (inputs is not None or outputs or gradient or reduced):
         raise click.UsageError(problems.FIX_WITH_INPUTS())
     answer = same(
-        place, reference, *given, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
+        place, reference, *args, where=where, assume=assume, inputs=inputs, outputs=list(outputs) or None,
         points=points, target=target, gradient=gradient, reduced=reduced, tick=_Progress().said,
     )  # fmt: skip
     code = 3 if strict and answer.verdict is Verdict.SAMPLED else answer.exit_code
@@ -93,7 +98,7 @@ def command(
         wanted.search(
             place,
             lambda tick: repair(
-                place, *given, reference=reference, target=target, assume=assume, where=where, found=answer, tick=tick
+                place, *args, reference=reference, target=target, assume=assume, where=where, found=answer, tick=tick
             ),
         )
     if as_json:

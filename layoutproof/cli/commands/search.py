@@ -13,6 +13,7 @@ import click
 
 from layoutproof.cli import problems
 from layoutproof.cli.arguments import (
+    args_options,
     complete_file,
     complete_target,
     json_flag,
@@ -63,7 +64,7 @@ class _Sizes(click.Command):
     "(elementwise, reduction, matmul, attention); default: the need of the kind of the body. Candidates that "
     "take more are set aside.",
 )
-@click.option("--arg", "args", multiple=True, help='Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
+@args_options('Of a function: an argument, e.g. "bf16[4096,4096]". Repeatable.')
 @click.option("--kwarg", "kwargs", multiple=True, metavar="NAME=VALUE", help="How a variable is passed, by its name.")
 @click.option(
     "--tune",

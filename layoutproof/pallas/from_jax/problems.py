@@ -54,6 +54,7 @@ NO_FILE = Template("traced.no_file", "{where} names no file: {error}")
 NO_MODULE = Template("traced.no_module", "there is no module {part!r}{whose}; modules are found from {folder}")
 NO_MODULE_NAME = Template("traced.no_module_name", "{where!r} is no module's name and no .py file")
 NO_SOURCE = Template("traced.no_source", "{where} is no module with a file of Python source")
+NULL_BYTE = Template("traced.null_byte", "not Python: a line with a null byte in it")
 NUM_PROGRAMS_AROUND = Template(
     "traced.num_programs_around", "num_programs, which here is of the call around the pipeline"
 )

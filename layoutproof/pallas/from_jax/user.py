@@ -239,12 +239,17 @@ def _paths(where: str) -> Iterator[None]:
 
 def _module(where: str) -> ModuleType:
     if not where.endswith(".py"):
-        if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", where):
+        # a file's name with its ending reads as a module of a package, which may be there and is not what was meant
+        is_file = "." in where and os.path.isfile(where)
+        if is_file or not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", where):
             raise LayoutError(problems.NO_MODULE_NAME(shorten(where, 80)))
         _must_exist(where)
         return importlib.import_module(where)
     path = Path(where)
-    read(path, MAX_MODULE)  # the import would wait for a pipe, and read whatever size
+    data = read(path, MAX_MODULE)  # the import would wait for a pipe, and read whatever size
+    if (null := data.find(b"\0")) >= 0:
+        # Python says so of no file and no line
+        raise LayoutError(problems.NULL_BYTE(), file=where, line=data.count(b"\n", 0, null) + 1)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise LayoutError(problems.NOT_IMPORTED(where))
