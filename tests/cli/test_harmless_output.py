@@ -84,7 +84,7 @@ def test_each_form_of_a_report_is_harmless(place: Path, form: str) -> None:
             assert EVIL in texts(json.loads(answer.out))
         elif form == "github" and answer is gated:
             assert shown.count(r"\x1b]0;t\x07\x9b31m\u202e \x00 :: ... nds::y #\x23[error]z") == 5
-            assert "::notice::5 more are in the other forms of this report, e.g. markdown\n" in shown
+            assert "::notice::6 more are in the other forms of this report, e.g. markdown\n" in shown
         else:
             assert r"\x1b]0;t\x07\x9b31m\u202e\u2028\x00" in shown
         if form == "junit":
