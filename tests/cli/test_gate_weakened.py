@@ -564,7 +564,7 @@ def test_a_traced_kernel_against_the_lock_of_the_base(gate: Gate) -> None:
     ],
 )
 def test_an_entry_of_user_code(old: str, new: str, expected: set[str], gate: Gate) -> None:
-    """Named, it is stated: dropped, narrowed, or of another target is denied. That its code is not there is an error."""
+    """Named, it is stated: dropped, narrowed, or of another target is denied. Its code is not there, an error."""
     assert old in TRACED
     commit({"specs/k.yaml": TRACED})
     write({"specs/k.yaml": TRACED.replace(old, new)})
