@@ -79,7 +79,7 @@ def test_what_a_reader_needs_stands_before_it() -> None:
     told = re.search(r"`jnp\.allclose[^`]*` is true, (.*)", README)
     assert told is not None
     assert "force_tpu_interpret_mode()" in told[1]
-    assert "The suite is long: on two shared cores" in README
+    assert "it took six minutes on two cores" in README
 
 
 def test_it_is_short_and_its_links_lead_somewhere() -> None:
