@@ -266,10 +266,9 @@ class FlightWalk:
             what = texts.COUNTS_SIGNALS(whole, slot.signals, when)
             hint = texts.LOOK_AT_TAKING(whole)
         kind = "left" if slot.flights else ""
-        if any(flight.each for flight in slot.flights):
-            # a loop may have no turn
-            what = texts.PERHAPS_IN_FLIGHT(what, "")
+        # a loop may have no turn
         sure = not any(flight.each for flight in slot.flights)
+        what = what if sure else texts.PERHAPS_IN_FLIGHT(what, "")
         return FlightProblem(what, hint, sure, name, self._spot(name, slot), program, kind=kind, semaphore=name)
 
     def _program(self, names: Mapping[str, Number], ways: list[Way]) -> list[Way]:

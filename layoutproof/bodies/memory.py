@@ -44,6 +44,7 @@ from layoutproof.ir.program import (
     Transformed,
     Transposed,
     Variable,
+    axis_groups,
     element_type_named,
     planted,
 )
@@ -551,7 +552,7 @@ def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) 
         fresh_in=on.loops,
         pipeline=pipeline,
         arrivals=arrivals,
-        across=tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes),
+        across=axis_groups(axes),
         tilings=tilings,
         swizzle=swizzle,
         orders=bool(getattr(aval.dtype, "orders_tensor_core", False)),

@@ -8,7 +8,7 @@ XLA's name of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -217,6 +217,11 @@ def is_for_gpu(call: Equation) -> bool:
     """Of a Pallas call: whether its parameters are those of a compiler for GPUs."""
     platform = type(call.params.get("compiler_params")).__module__
     return "gpu" in platform or "triton" in platform
+
+
+def axis_groups(axes: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """The axes of a barrier of a cluster, of which some stand together, each as a group."""
+    return tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes)
 
 
 def scan_parts(equation: Equation) -> tuple[int, int]:

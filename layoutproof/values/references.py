@@ -24,6 +24,7 @@ from layoutproof.ir.program import (
     Transform,
     Transformed,
     Transposed,
+    axis_groups,
     planted,
 )
 from layoutproof.values.kinds import Shaped
@@ -77,8 +78,7 @@ def _counters(on: Walking, dtype: Dtype, shape: tuple[int, ...]) -> Semaphore:
     axes = tuple(getattr(dtype, "collective_axes", ()))
     if getattr(dtype, "leader_tracked", False):
         raise on.refuse("a barrier that one program of a cluster tracks")
-    across = tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes)
-    return PhasedBarrier(shape, arrivals=int(arrivals), across=across)
+    return PhasedBarrier(shape, arrivals=int(arrivals), across=axis_groups(axes))
 
 
 def _laid(on: Walking, transforms: Sequence[Transform]) -> tuple[Other, ...]:

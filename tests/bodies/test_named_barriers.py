@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from layoutproof.bodies.moments import Event, Key
-from layoutproof.bodies.warpgroups import Warpgroups
 from layoutproof.core.errors import Unsupported
-from tests.bodies.test_warpgroups import SPOT, meet, memory
+from tests.bodies.test_warpgroups import SPOT, meet, memory, program_of
 
 COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 """Arrivals of warps that end a phase."""
@@ -112,18 +110,8 @@ def shown(threads: Sequence[Sequence[Event]]) -> set[str]:
 
 def told(threads: list[list[Event]]) -> tuple[set[str], bool]:
     """What is said to go wrong, and whether all is known; only what is refused is not."""
-    kind = {"across": "", "memory": "semaphore", "orders": False}
-    references = [SimpleNamespace(name=name, arrivals=count, **kind) for name, count in COUNTS.items()]
-    kernel: Any = SimpleNamespace(
-        grid=(len(threads),),
-        grid_names=("wg",),
-        together=("wg",),
-        threads="wg",
-        source="kernel.py:1",
-        body=SimpleNamespace(references=references, asks=frozenset({"wg"})),
-    )
     try:
-        program = Warpgroups(kernel, [(k,) for k in range(len(threads))], threads)
+        program = program_of(threads, COUNTS)
         return {problem.kind for problem in program.problems() if problem.sure}, program._early_arrival is None
     except Unsupported:
         return set(), False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -110,20 +110,34 @@ def all_of_it(threads: Sequence[Sequence[Event]]) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_what_threads_do_is_what_all_interleavings_show(seed: int) -> None:
-    threads = drawn(seed)
-    kind = {"across": "", "memory": "semaphore", "orders": False}
-    references = [SimpleNamespace(name=name, arrivals=arrivals, **kind) for name, arrivals in BARRIERS.items()]
+def program_of(
+    threads: list[list[Event]], arrivals: Mapping[str, int], places: Sequence[int] | None = None, ordered: bool = True
+) -> Warpgroups:
+    """The threads as those of one program. arrivals: of each barrier.  places: the warpgroup of each, None for its own.
+
+    ordered: whether JAX's barriers order what threads do.
+    """
+    of = range(len(threads)) if places is None else places
+    kind = {"across": (), "memory": "semaphore", "orders": False}
     kernel: Any = SimpleNamespace(
-        grid=(len(threads),),
+        grid=(len(set(of)),),
         grid_names=("wg",),
         together=("wg",),
         threads="wg",
+        ordered=ordered,
         source="kernel.py:1",
-        body=SimpleNamespace(references=references, asks=frozenset({"wg"})),
+        body=SimpleNamespace(
+            references=[SimpleNamespace(name=name, arrivals=count, **kind) for name, count in arrivals.items()],
+            asks=frozenset({"wg"}),
+        ),
     )
-    program = Warpgroups(kernel, [(k,) for k in range(len(threads))], threads)
+    return Warpgroups(kernel, [(k,) for k in of], threads)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_what_threads_do_is_what_all_interleavings_show(seed: int) -> None:
+    threads = drawn(seed)
+    program = program_of(threads, BARRIERS)
     kinds = {"meets" if problem.kind == "own" else problem.kind for problem in program.problems() if problem.sure}
     expected = all_of_it(threads)
     if "never" in expected:

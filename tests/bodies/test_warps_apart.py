@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from layoutproof.bodies.effects import WARPS
 from layoutproof.bodies.moments import Event, Key
-from layoutproof.bodies.warpgroups import Warpgroups
 from layoutproof.core.errors import Unsupported
-from tests.bodies.test_warpgroups import SPOT, meet, memory
+from tests.bodies.test_warpgroups import SPOT, meet, memory, program_of
 
 pytestmark = pytest.mark.slow
 
@@ -105,21 +103,10 @@ def shown(threads: list[list[Event]]) -> set[str]:
 @pytest.mark.parametrize("seed", range(200))
 def test_what_warps_that_do_not_meet_do_is_what_interleavings_show(seed: int) -> None:
     threads = drawn(seed)
-    kind = {"across": "", "memory": "semaphore", "orders": False}
-    references = [SimpleNamespace(name=name, arrivals=WARPS, **kind) for name in BARRIERS]
-    kernel: Any = SimpleNamespace(
-        grid=(2,),
-        grid_names=("wg",),
-        together=("wg",),
-        threads="wg",
-        ordered=False,
-        source="kernel.py:1",
-        body=SimpleNamespace(references=references, asks=frozenset({"wg"})),
-    )
-    places = [(group,) for group in range(2) for _ in range(WARPS + 1)]
+    places = [group for group in range(2) for _ in range(WARPS + 1)]
     expected = shown(threads)
     try:
-        problems = [*Warpgroups(kernel, places, threads).problems()]
+        problems = [*program_of(threads, dict.fromkeys(BARRIERS, WARPS), places, ordered=False).problems()]
     except Unsupported:
         return
     sure = {"meets" if problem.kind == "own" else problem.kind for problem in problems if problem.sure}

@@ -103,10 +103,11 @@ def _short(reason: str) -> str:
 
 def pairs() -> Iterator[str]:
     """The rows of the pairs, with what a GPU showed of the wrong one."""
-    shown = {one["name"]: one for one in _seen()["seen"] if one["group"] == "pairs"}
+    seen = _seen()
+    shown = {one["name"]: one for one in seen["seen"] if one["group"] == "pairs"}
     for name, pair in (PAIRS | THREAD_PAIRS | TENSOR_PAIRS).items():
         wrong = shown.get(f"{name}: wrong")
-        yield _cells(name, f"`{pair.question}`", pair.why, "" if wrong is None else _shown(wrong))
+        yield _cells(name, f"`{pair.question}`", pair.why, "" if wrong is None else _shown(wrong, seen["runs"]))
 
 
 def _seen() -> dict[str, Any]:
@@ -114,11 +115,11 @@ def _seen() -> dict[str, Any]:
     return found
 
 
-def _shown(one: Mapping[str, Any]) -> str:
-    """What runs of a kernel showed, in a word or two."""
+def _shown(one: Mapping[str, Any], runs: int) -> str:
+    """What runs of a kernel showed, in a word or two. runs: of each kernel."""
     word = re.search(r"CUDA_ERROR_\w+", one["detail"])
     saw = word.group(0).removeprefix("CUDA_ERROR_").lower().replace("_", " ") if word else one["saw"]
-    return f"{saw}, {one['runs']} of {_seen()['runs']} runs" if one["saw"] in ("wrong numbers", "NaN") else saw
+    return f"{saw}, {one['runs']} of {runs} runs" if one["saw"] in ("wrong numbers", "NaN") else saw
 
 
 def on_gpu() -> Iterator[str]:
@@ -140,7 +141,7 @@ def on_gpu() -> Iterator[str]:
     yield "|---|---|---|"
     for one in seen["seen"]:
         if one["group"] == "limits":
-            yield _cells(one["name"], one["said"], _shown(one))
+            yield _cells(one["name"], one["said"], _shown(one, seen["runs"]))
 
 
 def page() -> str:
