@@ -224,7 +224,7 @@ def windows(first: int) -> Any:
 @pytest.mark.parametrize(("first", "refuted"), [(8, False), (383, False), (384, True)])
 def test_a_pipeline_of_a_gpu_has_windows_of_elements_that_begin_inside(first: int, refuted: bool) -> None:
     found = open_of(windows(first), WHOLE)
-    assert {f.question for f in found} == ({"blocks_in_bounds"} if refuted else set())
+    assert {f.question for f in found} == ({"body_in_bounds"} if refuted else set())
     assert {f.verdict for f in found} <= {Verdict.REFUTED}
 
 

@@ -447,7 +447,8 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
 
     Of the arguments, `platform` is ours: "tpu" or "mosaic_gpu"; `body` is what the pipeline runs; others, such as
     `allocations` and `scratches`, are those of the call.
-    The pipeline's equations carry the scope `MARK` or `PARTS`, those of its body `BODY`.
+    A TPU pipeline's equations carry the scope `MARK` or `PARTS`, those of its body `BODY`. That of a GPU is a loop of
+    the body around it like any other.
     """
     jax = need_jax()
     looking = False
@@ -464,11 +465,14 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
             looking = False
 
     def watching(platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def scope(name: str) -> contextlib.AbstractContextManager[object]:
+            return jax.named_scope(name) if platform == "tpu" else contextlib.nullcontext()
+
         def make(original: Callable[..., Any]) -> Callable[..., Any]:
             def emit(body: Callable[..., object], **options: object) -> Callable[..., object]:
                 @functools.wraps(body)
                 def scoped(*given: object, **named: object) -> object:
-                    with jax.named_scope(BODY):
+                    with scope(BODY):
                         return body(*given, **named)
 
                 pipeline = original(scoped, **options)
@@ -477,7 +481,7 @@ def pipelines_traced(callback: Callable[[Mapping[str, object], tuple[object, ...
                     # a pipeline calls itself again once its buffers are there; seen is seen
                     seen({**options, **more, "platform": platform, "body": body}, refs)
                     cut = any(is_view(ref) for ref in jax.tree.leaves(list(refs), is_leaf=is_view))
-                    with jax.named_scope(PARTS if cut else MARK):
+                    with scope(PARTS if cut else MARK):
                         return pipeline(*refs, **more)
 
                 return _like(pipeline, called)

@@ -316,8 +316,12 @@ class Pipelines:
         known = isinstance(found, Kernel)
         self._roots.append([_root(ref) for *_, ref in _paired(options, refs)] if known else [])
 
-    def take(self) -> tuple[Found, ...]:
-        """Returns all of them and empties the list. Blocks of a shared array do not belong to one call alone."""
+    def take(self, around: Sequence[Found] = ()) -> tuple[Found, ...]:
+        """Returns all of them and empties the list. Blocks of a shared array do not belong to one call alone.
+
+        around: the other calls of the function. A pipeline of a GPU is a loop in the body of one of them, and is left
+        out where these are read.
+        """
         times = Counter(id(root) for roots in self._roots for root in {id(r): r for r in roots}.values())
         found = tuple(
             replace(k, operands=tuple(_shared(o, times[id(r)]) for o, r in zip(k.operands, roots, strict=True)))
@@ -327,7 +331,19 @@ class Pipelines:
         )
         self._found.clear()
         self._roots.clear()
-        return found
+        return tuple(call for call in found if not _is_of_gpu(call)) if _are_read(around) else found
+
+
+def _is_of_gpu(call: Found) -> bool:
+    return isinstance(call, Kernel) and call.platform == "mosaic_gpu"
+
+
+def _are_read(calls: Sequence[Found]) -> bool:
+    """Whether the calls for GPUs are kernels whose bodies are read to the end; not where there is none."""
+    kernels = [call for call in calls if isinstance(call, Unmodelled) or _is_of_gpu(call)]
+    return bool(kernels) and all(
+        isinstance(call, Kernel) and call.body is not None and not call.body.unmodelled for call in kernels
+    )
 
 
 def _shared(operand: Operand, pipelines: int) -> Operand:

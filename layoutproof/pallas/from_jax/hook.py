@@ -192,4 +192,4 @@ def _calls(jaxpr: Jaxpr, pipelines: Sequence[Pipelines]) -> tuple[Found, ...]:
     # a call outside of any jit is traced alone, without the user's frames
     place = caller()
     found = [call if call.source else replace(call, source=place) for call in found]
-    return (*found, *(call for each in pipelines for call in each.take()))
+    return (*found, *(call for each in pipelines for call in each.take(found)))

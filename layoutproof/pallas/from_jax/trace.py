@@ -59,7 +59,7 @@ def kernels_of(
     jaxpr, pipelines = traced(function, args, kwargs, target=target)
     found: list[Found] = []
     walk(jaxpr, [True] * len(opened(jaxpr)[0].outvars), found)
-    every = [*found, *pipelines.take()]
+    every = [*found, *pipelines.take(found)]
     assumed = [with_assumptions(k, assume, strict=False) if isinstance(k, Kernel) else k for k in every]
     return tuple(_with_sharing(k, assumed) if isinstance(k, Kernel) else k for k in assumed)
 
