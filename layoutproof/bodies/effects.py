@@ -172,7 +172,8 @@ class Spot:
 class Access:
     """A load or a store. kind: "read", "write" or "add" (reads and writes).
 
-    mask: the condition for an element of the view, None = all.  value: the written one.
+    mask: the condition for an element of the view, None = all.  value: the written one; of a load that only begins
+    here the one that it gives.
     queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
     across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
     """
@@ -302,6 +303,15 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TensorFence:
+    """What a thread has done on tensor memory comes before its next arrival on a barrier (before), or what it does
+    there comes after its last wait for one (`tcgen05.fence`)."""
+
+    spot: Spot
+    before: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GpuInstruction:
     """What code of a GPU uses that not every GPU has, by the name of its primitive, or a limit of registers.
 
@@ -315,7 +325,7 @@ class GpuInstruction:
     more: bool = False
 
 
-Effect = Access | StartedCopy | StartedUse | Wait | Signal | Freed | Committed
+Effect = Access | StartedCopy | StartedUse | Wait | Signal | Freed | Committed | TensorFence
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,6 +40,7 @@ from layoutproof.bodies.effects import (
     Spot,
     StartedCopy,
     StartedUse,
+    TensorFence,
     View,
     Wait,
     is_remote,
@@ -621,7 +622,7 @@ class FlightWalk:
         return replace(way, slots=tuple(one for one in way.slots if one[0][0] not in barriers)) if barriers else way
 
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:
-        if isinstance(effect, Freed | Committed):
+        if isinstance(effect, Freed | Committed | TensorFence):
             yield self._ended(effect, here, way) if isinstance(effect, Freed) else way
             return
         reference = effect.view.reference.name if isinstance(effect, Access) else ""

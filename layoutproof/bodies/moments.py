@@ -46,12 +46,14 @@ class Event:
 
     kind: "touch", "start" (of a copy), "signal", "wait", "filled" (by copies that have ended); of a GPU also "phase"
     (the wait for a phase of a barrier: `amount` arrivals from the beginning, of which it takes none), "use" (an MMA
-    starts), "close" (of a group), "drain" (a wait that leaves `amount` groups), "commit", "passed" (nothing).  call: of
-    which kernel.
+    starts), "close" (of a group), "drain" (a wait that leaves `amount` groups), "commit", "before" and "after" (fences
+    of tensor memory, by where they stand to what orders threads), "used" (of loads, which have ended: what they gave is
+    in what comes next), "passed" (nothing).  call: of which kernel.
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
-    by_name: whether the barrier is one of the hardware, which begins anew after each phase.
+    by_name: whether the barrier is one of the hardware, which begins anew after each phase.  needs: the positions of the
+    loads that have ended.
     """
 
     kind: str
@@ -68,6 +70,7 @@ class Event:
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
     by_name: bool = False
+    needs: Place = ()
 
 
 class _Numbers:

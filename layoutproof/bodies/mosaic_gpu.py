@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
@@ -30,6 +31,7 @@ from layoutproof.bodies.effects import (
     Access,
     BodyReference,
     Committed,
+    TensorFence,
     GpuInstruction,
     Index,
     Loop,
@@ -366,7 +368,13 @@ def _tensor_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     if equation.params.get("reduce") is not None:
         raise UnsupportedOp(problems.LOAD_REDUCES())
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
-    return [load(on, view, equation.outvars[0], queue=TENSOR_LOADS)]
+    at = len(on.effects)
+    value = load(on, view, equation.outvars[0], queue=TENSOR_LOADS)
+    known = any(isinstance(effect, Access) and effect.value is value for effect in on.effects)
+    begun = on.effects[at]
+    if isinstance(begun, Access) and not known:
+        on.effects[at] = replace(begun, value=value)
+    return [value]
 
 
 def _tensor_store(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -441,6 +449,8 @@ _TENSOR_WAITS = {
 
 What its warpgroup then does together, which warps have to meet for, is looked at where JAX puts no barriers around it.
 """
+_TENSOR_FENCE = re.compile(r"(?:nvvm\.tcgen05\.fence kind=#nvvm\.tcgen05_fence<|tcgen05\.fence::)(before|after).*")
+"""What `TensorFence` is, as MLIR and as assembly (PTX ISA, tcgen05.fence)."""
 NAMED_BARRIERS = 16
 """Those that a program has (PTX ISA, bar, barrier)."""
 _WARP = 32
@@ -458,6 +468,10 @@ def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
             if done in _TENSOR_WAITS and not on.kernel.ordered:
                 _wait_in_order(on, _TENSOR_WAITS[done])
                 continue
+            fence = _TENSOR_FENCE.fullmatch(done)
+            if fence is not None and on.kernel.by_events:
+                on.effects.append(TensorFence(on.spot(), fence[1] == "before"))
+                continue
             found = _NAMED_BARRIER.fullmatch(done)
             if found is None:
                 raise UnsupportedOp(problems.INLINE_OPERATION(done))
@@ -474,7 +488,8 @@ def _statements(step: CodeStep) -> list[str]:
         return [part.strip() for part in step.text.split(";") if part.strip()]
     if step.name in _BARRIERS and len(step.operands) == 2 and isinstance(step.operands[1], int):
         return [f"{_BARRIERS[step.name]} $0, {step.operands[1]}"]
-    return [f"{step.name} {step.text}" if step.name == "nvvm.tcgen05.wait" else step.name]
+    told = ("nvvm.tcgen05.wait", "nvvm.tcgen05.fence")
+    return [f"{step.name} {step.text}" if step.name in told else step.name]
 
 
 def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
@@ -484,7 +499,7 @@ def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, w
         number = step.operands[int(which[1:])]
     if number is None or int(threads) % _WARP or not on.kernel.by_events:
         raise UnsupportedOp(problems.INLINE_OPERATION(f"bar.{does} {which}, {threads}"))
-    at = Term("int", number) if isinstance(number, int) else on.scalar(as_array(operands[int(number[1:])]))
+    at = _barrier_number(on, operands, number)
     name = f"barriers of {threads} threads"
     found = next((r for r in on.references if r.name == name), None)
     if found is None:
@@ -503,6 +518,16 @@ def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, w
     on.effects.append(Signal(slot, Term("int", 1 if on.warps else WARPS), on.spot()))
     if does == "sync":
         on.effects.append(Wait(slot, slot, on.spot()))
+
+
+def _barrier_number(on: Pass, operands: Sequence[BodyValue], number: int | str) -> Term:
+    """Which named barrier code means; number: as of `CodeStep`."""
+    if isinstance(number, int):
+        return Term("int", number)
+    if number[0] == "$":
+        return on.scalar(as_array(operands[int(number[1:])]))
+    first = Term("int", int(number.rpartition(" ")[2]))
+    return fold("+", Term("name", on.kernel.threads), first) if on.kernel.threads else first
 
 
 def _computed(on: Pass, variable: Variable, given: Sequence[Value]) -> Value:

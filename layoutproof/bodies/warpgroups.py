@@ -35,7 +35,7 @@ from itertools import pairwise, product
 from math import prod
 from typing import Any, TypeVar
 
-from layoutproof.bodies import problems
+from layoutproof.bodies import arithmetic, problems
 from layoutproof.bodies.cells import Box, covered
 from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
@@ -56,6 +56,7 @@ from layoutproof.bodies.effects import (
     Spot,
     StartedCopy,
     StartedUse,
+    TensorFence,
     View,
     Wait,
     adds_to,
@@ -68,6 +69,7 @@ from layoutproof.bodies.one_place import in_others
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
+from layoutproof.bodies.values import Value
 from layoutproof.bodies.work_units import FEW, OUTSIDE, SKEW, balanced, begin_and_end, by_turn, steady
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
@@ -143,13 +145,10 @@ def _check_warps(body: Body) -> None:
 
 
 def _check_unordered(body: Body) -> None:
-    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, of clusters, in global memory.
+    """Raises Unsupported for what rests on barriers that JAX leaves out: of warps, in global memory.
 
     The lanes of a warp that load or store by themselves are not looked at. Its copies and MMAs are started by one.
     """
-    for reference in body.references:
-        if reference.across:
-            raise Unsupported(problems.READ_AND_STORED(reference.name))
     accesses = [effect for effect in body.effects if isinstance(effect, Access)]
     for effect in filter(_by_warps, body.effects):
         if isinstance(effect, Committed) or (isinstance(effect, Access) and effect.queue != TENSOR):
@@ -216,9 +215,13 @@ def _traced(
     traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
-        shared = {r.name: r.memory for r in kernel.body.references if r.memory in _SHARED}
+        references = kernel.body.references
+        shared = {r.name: r.memory for r in references if r.memory in _SHARED}
+        cluster = {r.name for r in references if r.across}
+        # who arrives for all meets them before; else each lane arrives for itself
+        orders = {r.name for r in references if r.orders and (r.across or kernel.lanes)}
         for each in events:
-            _check_lanes(each, shared)
+            _check_lanes(each, shared, cluster, orders)
         for k in range(0, len(events) if warps > 1 else 0, warps):
             _check_apart(events[k], [event for each in events[k + 1 : k + warps] for event in each])
     for k in range(0, len(traces), warps):
@@ -227,7 +230,9 @@ def _traced(
     return places, events
 
 
-def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
+def _check_lanes(
+    events: Sequence[Event], shared: Mapping[str, str], cluster: Collection[str], orders: Collection[str]
+) -> None:
     """Raises Unsupported where the lanes of a warpgroup may meet, and JAX puts no barrier of its own between them.
 
     Each lane loads and stores a part of what its warpgroup does, each warp has its part of an MMA, and one lane starts
@@ -237,14 +242,19 @@ def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
     copy, into what another one has read (`CompilerParams` in core.py of jax 0.10.2 asks for that and more).
     Of tensor memory each warp has lanes of its own, and one lane starts the MMAs.
 
-    shared: the memory that lanes share, by name.
+    shared: the memory that lanes share, by name.  cluster: the barriers of a cluster, on which one lane arrives for all.
+    orders: those that order tensor memory, at whose arrivals all lanes meet.
     """
     since: list[DeviceMemory] = []
     for event in events:
-        meets = event.kind == "phase" and event.semaphore is not None and event.by_name and not _is_of_warp(event)
+        barrier = "" if event.semaphore is None or _is_of_warp(event) else event.semaphore[2]
+        meets = event.kind == "phase" and barrier and event.by_name
         drained = event.kind == "drain" and event.queue in (COPIES_IN, COPIES_OUT)
-        if meets or drained or event.kind == "commit":
+        arrives = event.kind == "signal" and barrier
+        if meets or drained or event.kind == "commit" or (arrives and barrier in orders):
             since = []
+        elif arrives and barrier in cluster and since:
+            raise Unsupported(problems.READ_AND_STORED(since[-1].memory[1]))
         for piece in event.pieces:
             name = piece.memory[1]
             # what a copy reads has to be committed, and there all have met
@@ -411,11 +421,10 @@ class Warpgroups(Devices):
         self._sums = {r.name for r in references if r.memory == "regs"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
         self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
-        other = {r.name for r in references if not r.orders}
         self._ordering = self
         if self._tensor and not plain:
-            passed = [[_passed(event, other) for event in each] for each in self.events]
-            self._ordering = Warpgroups(kernel, places, passed, plain=True)
+            orders = frozenset(r.name for r in references if r.orders)
+            self._ordering = Warpgroups(kernel, places, self._by_tensor(orders), plain=True)
         self.look()
         self._early_arrival = None if plain else self._arrives_early() or self._joined()
 
@@ -432,9 +441,9 @@ class Warpgroups(Devices):
         (kernel,) = self.kernels
         warpgroups = int(dict(zip(kernel.grid_names, kernel.grid, strict=True)).get(kernel.threads, 1))
         numbers = [(key[0], key[3]) for key in arrivals]
-        for program, at in numbers:
-            if at[0] <= warpgroups or numbers.count((program, at)) > 1:
-                raise Unsupported(problems.NAMED_OTHER(at[0]))
+        for key, of in arrivals.items():
+            if numbers.count((key[0], key[3])) > 1 or (key[3][0] <= warpgroups and not self._is_its_own(key, of)):
+                raise Unsupported(problems.NAMED_OTHER(key[3][0]))
         awaited = {event.semaphore for events in self.events for event in events if event.kind == "phase"}
         for key, of in ((key, of) for key, of in arrivals.items() if key in awaited):
             name = slot_text(key[2], key[3])
@@ -446,6 +455,13 @@ class Warpgroups(Devices):
                     if self.run(frozenset((("come", device, one.position),)))[0][device] > other.position:
                         return Unsupported(problems.NAMED_EARLY(name, self.name(device), _line(other.spot)))
         return None
+
+    def _is_its_own(self, barrier: Key, devices: Iterable[int]) -> bool:
+        """Whether a named barrier is the one at which the lanes of a warpgroup meet (`warpgroup_barrier` of JAX)."""
+        (kernel,) = self.kernels
+        numbers = [at[kernel.grid_names.index(kernel.threads)] if kernel.threads else 0 for at in self.places]
+        own = all(numbers[device] + 1 == barrier[3][0] for device in devices)
+        return own and self._arrivals[barrier[2]] == WARPS * self._parts
 
     def _joined(self) -> Unsupported | None:
         """Why warps may wait for what they do together later, of which each does its part; None where none does."""
@@ -459,6 +475,21 @@ class Warpgroups(Devices):
             if list(self.run(frozenset((("at", first, begins),)))[0][first + 1 : first + many]) != ends:
                 return Unsupported(problems.READ_AND_STORED("memory of warps"))
         return None
+
+    def _by_tensor(self, orders: Collection[str]) -> list[list[Event]]:
+        """The events without the waits that do not order tensor memory. orders: the barriers that do by themselves."""
+        open_ = [event for each in self.events for event in _unfenced(each, self._tensor, orders)]
+        arrives = {event.semaphore for event in open_ if event.kind != "phase"}
+        waits = {(event.device, event.position) for event in open_ if event.kind == "phase"}
+
+        def passed(event: Event) -> bool:
+            own = event.kind == "phase" and event.semaphore is not None and event.semaphore[2] not in orders
+            return own and (event.semaphore in arrives or (event.device, event.position) in waits)
+
+        return [
+            [replace(event, kind="passed", semaphore=None) if passed(event) else event for event in each]
+            for each in self.events
+        ]
 
     def _is_of_one(self, one: Event, other: Event) -> bool:
         """Whether two events are of one warpgroup whose warps do not meet."""
@@ -601,9 +632,8 @@ class Warpgroups(Devices):
     def _by_clusters(self) -> Warpgroups:
         """The same threads, of which all barriers of a cluster order tensor memory."""
         (kernel,) = self.kernels
-        other = {r.name for r in kernel.body.references if not r.orders and not r.across}
-        passed = [[_passed(event, other) for event in each] for each in self.events]
-        return Warpgroups(kernel, self.places, passed, plain=True)
+        orders = frozenset(r.name for r in kernel.body.references if r.orders or r.across)
+        return Warpgroups(kernel, self.places, self._by_tensor(orders), plain=True)
 
     def _until_waited(self, span: TouchedTime) -> Sequence[Event]:
         return self.events[span.event.device][span.event.position + 1 : span.end[2]]
@@ -728,10 +758,27 @@ def _unsure(problem: DeviceProblem) -> DeviceProblem:
     return replace(problem, what=f"perhaps {problem.what}", sure=False) if problem.sure else problem
 
 
-def _passed(event: Event, barriers: set[str]) -> Event:
-    """An event, without the wait where it is for one of some barriers."""
-    waits = event.kind == "phase" and event.semaphore is not None and event.semaphore[2] in barriers
-    return replace(event, kind="passed", semaphore=None) if waits else event
+def _unfenced(events: Sequence[Event], tensor: Collection[str], orders: Collection[str]) -> Iterator[Event]:
+    """The arrivals and waits of a thread with what it does on tensor memory on the side of the barrier, and no fence.
+
+    A fence is one before an arrival, or one after a wait, as is what a barrier of `orders` does itself. An arrival that
+    comes when the MMAs of its thread have ended has a fence, too (PTX ISA, tcgen05.commit).
+    """
+    dirty, waits = False, []
+    for event in events:
+        arrives = event.semaphore is not None and event.kind not in ("phase", "wait")
+        ordered = event.semaphore is not None and event.semaphore[2] in orders
+        if event.kind == "after" or (event.kind == "phase" and ordered):
+            waits = []
+        elif event.kind == "phase":
+            waits.append(event)
+        elif event.kind == "before" or (arrives and ordered):
+            dirty = False
+        elif arrives and event.queue != TENSOR and dirty:
+            yield event
+        if event.queue in _TENSOR_QUEUES or any(piece.memory[1] in tensor for piece in event.pieces):
+            yield from waits
+            dirty, waits = True, []
 
 
 def _whole(kernel: Kernel) -> int:
@@ -781,9 +828,31 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
             case "drain":
                 # what is in no group is not waited for
                 while len(groups) - 1 > event.amount:
-                    ends |= dict.fromkeys(groups.pop(0), event.position)
+                    ends = dict.fromkeys(groups.pop(0), event.position) | ends
+            case "used":
+                ends = dict.fromkeys(event.needs, event.position) | ends
     left = (position for groups in open_.values() for group in groups for position in group)
-    return ends | dict.fromkeys(left, len(events))
+    return dict.fromkeys(left, len(events)) | ends
+
+
+_ELEMENT_BY_ELEMENT = frozenset(arithmetic.PRIMITIVES)
+
+
+def _all_needed(value: Value, known: dict[int, frozenset[int]]) -> frozenset[int]:
+    """The arrays, by identity, of which element k is needed for element k of a value, for each k.
+
+    Where one of several is chosen, an array has to be in all of them. known: what was found of other values.
+    """
+    if id(value) not in known:
+        name, operands = value.made or ("", ())
+        operands = operands[1:] if name == "select_n" else operands
+        each = [_all_needed(one, known) if one.dims == value.dims else frozenset[int]() for one in operands]
+        if not each or name not in _ELEMENT_BY_ELEMENT:
+            found = frozenset[int]()
+        else:
+            found = frozenset.intersection(*each) if name == "select_n" else frozenset.union(*each)
+        known[id(value)] = found | {id(value)}
+    return known[id(value)]
 
 
 class _ThreadTrace(Run):
@@ -817,6 +886,8 @@ class _ThreadTrace(Run):
         self._phases: dict[Key, int] = {}
         # a copy out that data decide on and that nothing has waited for: its line, and the condition
         self._perhaps: tuple[str, OpenCondition] | None = None
+        # of arrays that loads of tensor memory give, by identity, the position of the last load
+        self._begun: dict[int, int] = {}
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
@@ -886,6 +957,7 @@ class _ThreadTrace(Run):
                 self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
                 for program in self._along(_one(effect.across))
             )
+            self._note_used(effect, here)
             self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
             if effect.queue and effect.queue != MMAS:
                 self._note("close", effect.spot, here, queue=effect.queue)
@@ -897,6 +969,16 @@ class _ThreadTrace(Run):
             if held is not True:
                 self._perhaps = _line(effect.spot), held
             self._orders(on, effect, here, held is True)
+
+    def _note_used(self, access: Access, here: Here) -> None:
+        """Before a store to tensor memory, notes which loads have ended: all whose elements it has to have."""
+        if access.queue == TENSOR_LOADS and access.value is not None:
+            self._begun[id(access.value)] = len(self.events)
+        elif access.queue == TENSOR_STORES:
+            needed = _all_needed(access.value, {})
+            needs = tuple(sorted(self._begun[one] for one in needed if one in self._begun))
+            if needs:
+                self._note("used", access.spot, here, needs=needs)
 
     def _frees(self, freed: Freed, here: Here) -> None:
         """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
@@ -972,6 +1054,8 @@ class _ThreadTrace(Run):
                     self._note("signal", spot, here, times, self._key(on, semaphore, program))
             case Committed(spot):
                 self._note("commit", spot, here)
+            case TensorFence(spot, before):
+                self._note("before" if before else "after", spot, here)
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
@@ -1051,12 +1135,14 @@ class _ThreadTrace(Run):
         queue: str = "",
         sent: Key | None = None,
         by_name: bool = False,
+        needs: Place = (),
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name
-        )
+            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name,
+            needs,
+        )  # fmt: skip
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
             raise Unsupported(problems.EVENTS_ONE_THREAD(MOST_EVENTS))

@@ -141,7 +141,8 @@ class CodeStep:
     """An operation of code in the language of a GPU's compiler (`inline_mgpu`).
 
     name: MLIR's, of the operation.  text: of inline assembly its text, of others their attributes.  operands: of each a
-    number that the code has, "$k" of operand k of the equation, None of anything else.
+    number that the code has, "$k" of operand k of the equation, "warpgroup + n" of a number that is n of the first
+    warpgroup and one more of each further one, None of anything else.
     """
 
     name: str

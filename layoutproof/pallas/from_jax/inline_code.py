@@ -10,7 +10,7 @@ operations have no effects is said by the dialects of MLIR.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from layoutproof.ir.program import CodeStep
@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 _GPUS = ((9, 0), (10, 0))
 """Compute capabilities that code may ask for; it has to be the same for all."""
+_MOST_THREADS, _WARPGROUP = 1024, 128
+_COMPUTED: dict[str, Callable[..., Any]] = {
+    "arith.addi": lambda a, b: a + b,
+    "arith.muli": lambda a, b: a * b,
+    "arith.divui": lambda a, b: a // b,
+    "arith.shrui": lambda a, b: a >> b,
+    "arith.index_cast": lambda a: a,
+    "arith.index_castui": lambda a: a,
+    "arith.trunci": lambda a: a,
+    "arith.extui": lambda a: a,
+}
+"""What threads compute of their own numbers to find their warpgroup; all of it is small."""
 _PURE = ("arith.", "math.")
 """Dialects of which no operation touches memory, or is seen by another thread."""
 _PURE_NAMES = frozenset(
@@ -132,7 +144,7 @@ def _is_pure(text: str) -> bool:
 
 
 def _operand(value: ir.Value, scalars: dict[int, int]) -> int | str | None:
-    """A number that is written in the code, "$k" of operand k of the equation, None of anything else."""
+    """As of `CodeStep`."""
     from jax._src.lib.mlir import ir
 
     owner = value.owner
@@ -140,6 +152,35 @@ def _operand(value: ir.Value, scalars: dict[int, int]) -> int | str | None:
         number = scalars.get(ir.BlockArgument(value).arg_number)
         return None if number is None else f"${number}"
     if str(owner.name) != "arith.constant":
-        return None
+        return _by_warpgroup(value)
     constant: Any = owner.attributes["value"]
     return int(constant.value) if isinstance(constant, ir.IntegerAttr) else None
+
+
+def _by_warpgroup(value: ir.Value) -> str | None:
+    """ "warpgroup + n" of a number that lanes compute from their own numbers, and in which they differ so."""
+    import numpy as np
+
+    threads = np.arange(_MOST_THREADS)
+    found = _of_threads(value, threads)
+    if found is None:
+        return None
+    first = int(np.broadcast_to(found, threads.shape)[0])
+    return f"warpgroup + {first}" if np.array_equal(found, first + threads // _WARPGROUP) else None
+
+
+def _of_threads(value: ir.Value, threads: Any) -> Any:
+    """The number that each thread of a block computes, None where that is not known. JAX counts threads along x."""
+    from jax._src.lib.mlir import ir
+
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        return None
+    name = str(owner.name)
+    if name == "arith.constant":
+        return _operand(value, {})
+    if name in ("gpu.thread_id", "gpu.block_dim"):
+        along, others = (threads, 0) if name == "gpu.thread_id" else (_MOST_THREADS, 1)
+        return along if str(owner.attributes["dimension"]).endswith("x>") else others
+    parts = [_of_threads(each, threads) for each in owner.operands] if name in _COMPUTED else [None]
+    return None if any(part is None for part in parts) else _COMPUTED[name](*parts)

@@ -28,7 +28,17 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, Freed, Signal, StartedCopy, Wait
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    BodyReference,
+    Committed,
+    Freed,
+    Signal,
+    StartedCopy,
+    TensorFence,
+    Wait,
+)
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
 from layoutproof.bodies.stored_segments import stored_by_segments
@@ -270,7 +280,8 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
     """
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in body.effects:
-        role = "" if isinstance(effect, Access | Freed | Committed) else given.get(effect.semaphore.reference.name, "")
+        counts_nothing = isinstance(effect, Access | Freed | Committed | TensorFence)
+        role = "" if counts_nothing else given.get(effect.semaphore.reference.name, "")
         line = _at(effect.spot.source)
         if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
             return WAITED_FOR(line)
