@@ -595,7 +595,7 @@ class Warpgroups(Devices):
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
         followed = any(map(self._is_followed, started))
-        return replace(found, kind="own", sure=found.sure and not followed and not any(map(self._is_needed, started)))
+        return replace(found, kind="own", sure=found.sure and not followed)
 
     def _is_followed(self, span: TouchedTime) -> bool:
         """Whether another MMA was started before one was waited for; who touches the sum of one has no such excuse."""
@@ -603,17 +603,6 @@ class Warpgroups(Devices):
         mma = span.event.queue == MMAS and span.piece.region.name not in self._sums
         # its own group ends first
         return mma and [*until].count("close") > 1
-
-    def _is_needed(self, span: TouchedTime) -> bool:
-        """Whether a load of tensor memory may have ended as a store to tensor memory before the next arrival needs it.
-
-        JAX asks for a wait there, too (`async_load_tmem`), and kernels in use have none.
-        """
-        if span.event.queue != TENSOR_LOADS:
-            return False
-        then = self.events[span.event.device][span.event.position + 1 :]
-        until = next((k for k, e in enumerate(then) if e.semaphore is not None and e.kind != "phase"), len(then))
-        return any(event.queue == TENSOR_STORES and event.kind == "use" for event in then[:until])
 
     def _out_of_tensor_order(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem:
         """What only barriers order that do not order tensor memory."""

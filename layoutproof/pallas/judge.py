@@ -141,7 +141,8 @@ def judge(
         found = [_at_small_sizes(call, f, a, strict_tables) for f, a in zip(found, asked_for, strict=True)]
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), _asked_of_repairs(call), call.answers)
-    return tuple(with_way_out(kernel, f, settled_by(f.question), f.question in over) for f in found)
+    advice = {f.question: settled_by(f.question, kernel.platform) for f in found}
+    return tuple(with_way_out(kernel, f, advice[f.question], f.question in over) for f in found)
 
 
 def _asked_of_repairs(call: _Call) -> list[str]:
@@ -334,9 +335,11 @@ def about_body(name: str) -> bool:
     return name in kernel_properties() and bool(getattr(kernel_property(name), "BODY", False))
 
 
-def settled_by(name: str) -> str:
+def settled_by(name: str, platform: str = "tpu") -> str:
     """The advice that makes a question about the body provable, in words; "" for other properties."""
-    return str(getattr(kernel_property(name), "SETTLED_BY", ""))
+    asked = kernel_property(name)
+    own = getattr(asked, "SETTLED_BY_ON_GPU", "") if platform == "mosaic_gpu" else ""
+    return str(own or getattr(asked, "SETTLED_BY", ""))
 
 
 def worst_of_body(kernel: Kernel) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 from jax import lax
+from jax._src.lib.mlir.dialects import nvvm
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
@@ -259,6 +260,65 @@ def from_tensor(commit: bool = True, begun: bool = True, columns: int = 128, kep
     )
 
 
+def fence(before: bool) -> None:
+    """`tcgen05.fence`: what a thread has done on tensor memory, before it arrives; what it does, after it has waited."""
+
+    @plgpu.inline_mgpu()
+    def code(_: Any) -> None:
+        kinds = nvvm.Tcgen05FenceKind
+        nvvm.tcgen05_fence(kinds.BEFORE_THREAD_SYNC if before else kinds.AFTER_THREAD_SYNC)
+
+    code()
+
+
+def doubled(before: bool = True, after: bool = True, used: bool = True, commit: bool = True) -> Any:
+    """2 (a b) + a b of f16[128,128]: a thread doubles the sum in its place, and its barrier orders nothing there."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, o_s: Any, acc: Any, full: Any, done: Any, twice: Any) -> None:
+        @pl.when(lax.axis_index("wg") == 0)
+        def _() -> None:
+            plgpu.copy_gmem_to_smem(a, a_s, full)
+            plgpu.copy_gmem_to_smem(b, b_s, full)
+            plgpu.barrier_wait(full)
+            plgpu.tcgen05_mma(acc, a_s, b_s, done, accumulate=False)
+            plgpu.barrier_wait(twice)
+            if after:
+                fence(before=False)
+            plgpu.tcgen05_mma(acc, a_s, b_s, done)
+
+        @pl.when(lax.axis_index("wg") == 1)
+        def _() -> None:
+            plgpu.barrier_wait(done)
+            found = plgpu.async_load_tmem(acc)
+            zeros = plgpu.layout_cast(jax.numpy.zeros_like(found), plgpu.Layout.TCGEN05)
+            plgpu.async_store_tmem(acc, found * 2 if used else zeros)
+            if commit:
+                plgpu.commit_tmem()
+            if before:
+                fence(before=True)
+            plgpu.barrier_arrive(twice)
+            plgpu.barrier_wait(done)
+            o_s[...] = plgpu.async_load_tmem(acc).astype(H)
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(o_s, o)
+            plgpu.wait_smem_to_gmem(0)
+
+    tile = plgpu.SMEM((128, 128), H, transforms=TILED)
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((128, 128), H),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[
+            *(tile, tile, tile),
+            plgpu.TMEM((128, 128), F),
+            plgpu.Barrier(num_arrivals=2),
+            plgpu.Barrier(orders_tensor_core=True),
+            plgpu.Barrier(),
+        ],
+    )
+
+
 def in_one_place(apart: bool = False) -> Any:
     """(a b) b of f16[128,128]: the left operand of the second product has the place of the first one's sum."""
 
@@ -504,6 +564,18 @@ TENSOR_PAIRS = {
     ),
     "operand: overwritten too early": Pair(
         from_tensor, SQUARES, {"kept": False}, "dma_order", "the store comes before the MMA is waited for"
+    ),
+    "sum in its place: no fence before the arrival": Pair(
+        doubled, SQUARES, {"before": False}, "dma_order", "a store and the MMA after it: the barrier orders no sums"
+    ),
+    "sum in its place: no fence after the wait": Pair(
+        doubled, SQUARES, {"after": False}, "dma_order", "a store and the MMA after it: the barrier orders no sums"
+    ),
+    "sum in its place: stored before it was loaded": Pair(
+        doubled, SQUARES, {"used": False}, "dma_order", "zeros are stored, and nothing has waited for the load"
+    ),
+    "sum in its place: stored and not committed": Pair(
+        doubled, SQUARES, {"commit": False}, "dma_order", "the store may run when the next MMA adds"
     ),
     "operand: over a sum that comes later": Pair(
         in_one_place, SQUARES, {"apart": True}, "initialised", "64 of 128 columns hold the operand"

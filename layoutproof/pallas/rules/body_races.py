@@ -106,6 +106,7 @@ SETTLED_BY = (
     'choose elements by program ids, or order the programs: a dimension "arbitrary" of a grid, a barrier of subcores, '
     "signals between cores"
 )
+SETTLED_BY_ON_GPU = "choose elements by program ids and axis_index, or put a barrier between the threads"
 FEW_TOUCHES = 2
 """Of fewer effects on arrays of a GPU their pairs are asked, of more its threads are run."""
 WALK = 200_000

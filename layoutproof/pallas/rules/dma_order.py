@@ -83,6 +83,10 @@ BODY = True
 SETTLED_BY = (
     "wait for as many bytes, under the condition that starts a copy, in its program or a kernel that needs its outputs"
 )
+SETTLED_BY_ON_GPU = (
+    "wait for what is started (barrier_wait, wgmma_wait, wait_smem_to_gmem(0)) before its memory is used again, and "
+    "before the kernel ends"
+)
 
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
