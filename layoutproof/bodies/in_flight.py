@@ -95,10 +95,16 @@ MOST_WAYS = 64
 """Ways through the body that are kept apart."""
 MOST_ITERATIONS = 2_000
 """Iterations of one loop that are walked one by one."""
+PEELED = (0, 1, 2)
+"""Turns of a loop that may be unlike those that recur: of a GPU, as many as slots are released later."""
+FEW_TURNS = 8
+"""Turns up to which those of a loop are walked one by one, of which only the most is known."""
 MOST_IRREGULAR = 2
 """Times that the turns of one loop do not recur, in a walk; then it is not looked at again for that."""
 FEW_WAYS = 8
 """Ways up to which all that was taken to hold is remembered, also what no later program looks at."""
+MOST_HEADS = 16
+"""Ways that are unlike at the turns of a loop that recur."""
 MOST_WRITTEN = 128
 """Parts of scratch of which it is remembered that they were written."""
 TERMS = 4
@@ -335,7 +341,7 @@ class FlightWalk:
             begun, read = self.problems[problems:], self.unwritten
             del self.problems[problems:]
             self.unwritten = unwritten
-            for rule in (self._of_all_turns, self._recurring):
+            for rule in (self._of_few_turns, self._of_all_turns, self._recurring):
                 after = rule(nest, here, ways)
                 if after is not None:
                     return after
@@ -362,6 +368,34 @@ class FlightWalk:
                 raise _Stop
             found.append(replace(way, cells=without(way.cells, stored_to)) if stored_to else way)
         return found
+
+    def _of_few_turns(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The ways after a loop of a few turns at the most: after each, it goes on on some ways and ends on others."""
+        loop = nest.loop
+        most = self._most_turns(loop, here)
+        if most > FEW_TURNS:
+            return None
+        ended, begun, _ = self._first_turns(nest, most, here, ways)
+        return None if begun else ended
+
+    def _first_turns(
+        self, nest: Nest, count: int, here: Here, ways: list[Way]
+    ) -> tuple[list[Way], list[Way], dict[str, Number]]:
+        """The ways on which a loop ends after so many turns or before; those at its next turn, with what it hands on."""
+        loop = nest.loop
+        handed = [one for one in self.body.handed if one.loop is loop]
+        values = self._handed(handed, [one.start for one in handed], here)
+        ended: list[Way] = []
+        for turn in range(count + 1):
+            inner = here.turn(loop, turn, values)
+            ways, over = self._parted(nest, inner, here, ways)
+            ended += over
+            if turn == count or not ways:
+                break
+            ways = forward(nest.parts, self, inner, ways)
+            values = self._handed(handed, [one.following for one in handed], inner)
+            self.turned(loop)
+        return list(dict.fromkeys(ended)), ways, values
 
     def _of_all_turns(self, nest: Nest, here: Here, ways: list[Way]) -> list[Way] | None:
         """The ways after a loop each of whose turns starts copies, or waits for those of one turn of another loop."""
@@ -459,11 +493,11 @@ class FlightWalk:
         name = nest.loop.name
         if self.fill is not None or self._irregular.get(name, 0) >= MOST_IRREGULAR:
             return None
-        for period in PERIODS:
+        for peeled, period in product(PEELED if self.kernel.platform != "tpu" else PEELED[:1], self._periods()):
             problems, unwritten = len(self.problems), set(self.unwritten)
             try:
                 with self._ending_at_one():
-                    found = self._of_period(nest, period, here, ways)
+                    found = self._of_period(nest, period, peeled, here, ways)
             except _Stop:
                 found = None
             if found is not None and len(self.problems) == problems:
@@ -473,19 +507,26 @@ class FlightWalk:
         self._irregular[name] = self._irregular.get(name, 0) + 1
         return None
 
-    def _of_period(self, nest: Nest, period: int, here: Here, ways: list[Way]) -> list[Way] | None:
-        """The same of one number of turns. What holds before them is made weaker until it holds after them, too."""
+    def _periods(self) -> Iterator[int]:
+        """Numbers of turns after which ways may recur: few, and as many as a barrier has slots."""
+        slots = {r.dims[0] for r in self.body.references if r.arrivals and r.dims}
+        yield from (*PERIODS, *sorted(n for n in slots if PERIODS[-1] < n <= FEW_TURNS))
+
+    def _of_period(self, nest: Nest, period: int, peeled: int, here: Here, ways: list[Way]) -> list[Way] | None:
+        """The same of one number of turns. What holds before them is made weaker until it holds after them, too.
+
+        peeled: turns that are walked one by one before.
+        """
         loop, place = nest.loop, (here.program, here.turns, nest.loop.name)
+        out, begun, values = self._first_turns(nest, peeled, here, ways)
         handed = [one for one in self.body.handed if one.loop is loop]
-        values = self._handed(handed, [one.start for one in handed], here)
-        begun, out = self._parted(nest, here.turn(loop, 0, values), here, ways)
-        pairs = compared_ahead((*begun, *out), place)
-        heads = widened({}, [(way, self._ahead(way, here, 0, pairs)) for way in begun], place)
+        pairs = frozenset((k - peeled, number) for k, number in compared_ahead((*begun, *out), place))
+        heads = widened({}, [(way, self._ahead(way, here, peeled, pairs)) for way in begun], place)
         if not heads:
             return out if heads is not None else None
         turn = named("name", loop.name, place)
         self._within[("name", loop.name, place)] = (0, (self._most_turns(loop, here) - 1) // period)
-        first, last = plus(0, turn, period), plus(period, turn, period)
+        first, last = plus(peeled, turn, period), plus(peeled + period, turn, period)
         for _ in range(MOST_WIDENINGS):
             now, ended = [self._at_head(way, here, first, ahead) for way, ahead in heads.values()], list[Way]()
             following = values
@@ -500,7 +541,7 @@ class FlightWalk:
             now, over = self._parted(nest, here.turn(loop, last, following), here, now)
             weaker = widened(heads, [(way, self._ahead(way, here, last, pairs)) for way in now], place)
             more = handed_widened(values, [*following.values()], place)
-            if weaker is None or len(weaker) > FEW_WAYS:
+            if weaker is None or len(weaker) > MOST_HEADS:
                 return None
             if weaker == heads and more == values:
                 return list(dict.fromkeys([*out, *(_forgetting(way, place) for way in (*ended, *over))]))
@@ -514,19 +555,20 @@ class FlightWalk:
     def _turns_of(self, loop: Loop, here: Here) -> Number | None:
         """How often a loop runs, where that is a number that is known before it; none below 0 is meant."""
         counter = named("name", loop.name)
-        on = self._evaluates(here if loop.count is not None else here.turn(loop, counter, {}), Way(), None)
         if loop.count is not None:
-            found: Number = on(loop.count)
+            found: Number = self._evaluates(here, Way(), None)(loop.count)
             return found
-        # counter < n is written 0 < n - counter, or not -1 < counter - n
-        match on(self.body.goes_on[loop.name]) if loop.name in self.body.goes_on else None:
-            case OpenCondition("is", (("<", int(least), LinearSum() as left),)):
-                ends = plus(plus(left, counter), least, -1)
-            case OpenCondition("not", (OpenCondition("is", (("<", int(most), LinearSum() as past),)),)):
-                ends = plus(plus(counter, past, -1), most + 1)
-            case _:
-                return None
-        return None if speaks_of(ends, ("name", loop.name)) else ends
+        if loop.name not in self.body.goes_on:
+            return None
+        # what was found of its turns before is no part of what says how many there are
+        known = self._within.pop(("name", loop.name), None)
+        self._evaluators.clear()
+        on = self._evaluates(here.turn(loop, counter, {}), Way(), None)
+        ends = _ends_below(on(self.body.goes_on[loop.name]), counter)
+        self._evaluators.clear()
+        if known is not None:
+            self._within["name", loop.name] = known
+        return None if ends is None or speaks_of(ends, ("name", loop.name)) else ends
 
     def _most_turns(self, loop: Loop, here: Here) -> int:
         """How often a loop runs at the most: its counter is a number of 32 bits."""
@@ -604,7 +646,7 @@ class FlightWalk:
         for (name, slot_at), slot in way.slots:
             if name in counted:
                 self._found(way, replace(self._remains(name, slot_at, slot, at[0], when), iteration=at[1]))
-            for flight in slot.flights:
+            for flight in () if self._ends_unused(freed, name) else slot.flights:
                 ends = {flight.source.name, flight.target.name, *(one.name for one in flight.lists)}
                 for region in sorted(ends & names):
                     # memory of a GPU that a scope has freed is still there, until another scope gets it
@@ -614,6 +656,19 @@ class FlightWalk:
                     what = freed_now if sure else texts.PERHAPS_IN_FLIGHT(freed_now, "")
                     hint = texts.LOOK_AT_SCOPE(slot_text(name, slot_at))
                     self._found(way, FlightProblem(what, hint, sure, region, self._spot(name, slot), *at))
+
+    def _ends_unused(self, freed: Freed, name: str) -> bool:
+        """Whether a wait for all of a queue comes behind a scope of a GPU before any more shared memory is touched."""
+        for effect in self.body.effects[freed.spot.number + 1 :] if self.kernel.platform != "tpu" else ():
+            # a wait under more conditions, or in a loop that may have no turn, need not come
+            comes = effect.spot.path == freed.spot.path and effect.spot.loops == freed.spot.loops
+            if isinstance(effect, Wait) and effect.semaphore.reference.name == name:
+                return comes and effect.semaphore.reference.in_order and not effect.left
+            if not isinstance(effect, Freed | Wait | Committed | TensorFence) and not (
+                isinstance(effect, Access) and effect.view.reference.memory in ("regs", "gmem")
+            ):
+                return False
+        return False
 
     def _ended(self, freed: Freed, here: Here, way: Way) -> Way:
         """The way after a scope. A barrier that nobody waits for any more does no harm."""
@@ -999,6 +1054,20 @@ class FlightWalk:
             given = given if name != FORGOTTEN else "depending on what tables hold"
             problem = replace(problem, sure=False, what=texts.PERHAPS(given, problem.what))
         self._add(problem)
+
+
+def _ends_below(goes_on: object, counter: Number) -> Number | None:
+    """The n of a condition that says counter < n."""
+    # it is written 0 < n - counter, or not -1 < counter - n
+    match goes_on:
+        case OpenCondition("is", (("<", int(least), LinearSum() as left),)):
+            return plus(plus(left, counter), least, -1)
+        case OpenCondition("not", (OpenCondition("is", (("<", int(most), LinearSum() as past),)),)):
+            return plus(plus(counter, past, -1), most + 1)
+        case OpenCondition("and", (one, other)):
+            ends = _ends_below(one, counter), _ends_below(other, counter)
+            return None if ends[0] is None or ends[1] is None else named("min", *ends)
+    return None
 
 
 def _never_meet(

@@ -301,6 +301,12 @@ class Symbolic:
                 return None if around is None else (around[0] // by, around[1] // by)
             case ("read", table, *at) if table in self.tables:
                 return _held(self.relations, self.tables[table], at)
+            case ("min" | "max" as op, int() | LinearSum() as left, int() | LinearSum() as right):
+                sides = self.interval(left), self.interval(right)
+                if sides[0] is None or sides[1] is None:
+                    return None
+                of = min if op == "min" else max
+                return of(sides[0][0], sides[1][0]), of(sides[0][1], sides[1][1])
             case ("select", _, *ways) if all(isinstance(way, int | LinearSum) for way in ways):
                 known = [ends for way in ways if (ends := self.interval(way)) is not None]
                 return (min(a for a, _ in known), max(b for _, b in known)) if len(known) == len(ways) else None
@@ -325,6 +331,9 @@ class Symbolic:
             return True
         if ends is not None and ends[1] <= 0:
             return False
+        parted = self._by_sides(gap)
+        if parted is not None:
+            return parted
         zero = gap.constant if isinstance(gap, LinearSum) else 0
         # 0 < gap, written with the constant on one side: the same condition has one name
         rest = plus(gap, zero, -1)
@@ -332,6 +341,16 @@ class Symbolic:
             # 0 < zero - other is not (zero <= other), which is not (zero - 1 < other)
             return negated(self._is(("<", zero - 1, scaled(rest, -1))))
         return self._is(("<", -zero, rest))
+
+    def _by_sides(self, gap: Number) -> Condition | None:
+        """0 < gap where a least or a greatest number is a part of it: 0 < min(a, b) is 0 < a and 0 < b. None if not."""
+        for name, k in gap.parts if isinstance(gap, LinearSum) else ():
+            match name:
+                case ("min" | "max" as op, int() | LinearSum() as a, int() | LinearSum() as b) if k in (1, -1):
+                    rest = plus(gap, LinearSum(0, ((name, 1),)), -k)
+                    join = both if (op == "min") == (k == 1) else either
+                    return join(self.less(0, plus(rest, a, k)), self.less(0, plus(rest, b, k)))
+        return None
 
     def equal(self, left: Number, right: Number) -> Condition:
         """left == right."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from layoutproof.core.term import Term
 from layoutproof.ir.program import Equation, primitive
 from layoutproof.pallas.from_jax import adapter
 from layoutproof.pallas.from_jax.adapter import name_of
+from tests.pallas.mosaic_gpu_pairs import TILED
 from tests.said import Said
 
 pytestmark = [
@@ -336,3 +338,83 @@ def test_copies_without_a_barrier_are_of_ampere(cp_async: CopyAndWait) -> None:
     assert {f.question for f in open_of(copied(327), WHOLE)} == {"memory_budget"}
     found = {f.question: f.verdict for f in lp.kernels(copied(64), WHOLE, target="h100").findings}
     assert found["gpu_instructions"] is Verdict.REFUTED
+
+
+def multiplied(released: int, waited: int, stages: int, more: int = 0, turns: int | None = None) -> Any:
+    """The sum of some products of tiles of f16[64,512] and f16[512,64], by a pipeline of as many steps as a table says.
+
+    released: how many turns behind slots are filled again.  waited: MMAs that each turn leaves running.  more: steps
+    beyond those that are said.  turns: a number that is known, in the table's stead.
+    """
+
+    def body(n_gmem: Any, a_gmem: Any, b_gmem: Any, o_gmem: Any) -> None:
+        many = n_gmem[0] if turns is None else turns
+
+        def summed(acc: Any) -> Any:
+            def step(_: Any, a_s: Any, b_s: Any) -> None:
+                plgpu.wgmma(acc, a_s, b_s)
+                plgpu.wgmma_wait(waited)
+
+            spec = {"transforms": TILED, "delay_release": released}
+            plgpu.emit_pipeline(
+                step,
+                grid=(many + more,),
+                in_specs=[
+                    plgpu.BlockSpec((64, 64), lambda k: (0, k), **spec),
+                    plgpu.BlockSpec((64, 64), lambda k: (k, 0), **spec),
+                ],
+                max_concurrent_steps=stages,
+            )(a_gmem, b_gmem)
+            return acc[...]
+
+        found = pl.run_scoped(summed, plgpu.ACC((64, 64)))
+
+        @functools.partial(pl.run_scoped, o_s=plgpu.SMEM((64, 64), F))
+        def _(o_s: Any) -> None:
+            o_s[...] = found
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(o_s, o_gmem)
+            plgpu.wait_smem_to_gmem(0)
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((64, 64), F))
+
+
+FACTORS = COUNT, jax.ShapeDtypeStruct((64, 512), jnp.float16), jax.ShapeDtypeStruct((512, 64), jnp.float16)
+STEPS = 8
+"""Steps at most."""
+
+
+@pytest.mark.parametrize("stages", [2, 3, 6])
+@pytest.mark.parametrize(("released", "waited"), [(0, 0), (1, 0), (1, 1), (0, 1)])
+def test_a_pipeline_of_any_number_of_steps_is_right_where_it_is_for_each(
+    stages: int, released: int, waited: int
+) -> None:
+    each = [open_of(multiplied(released, waited, stages, turns=n), *FACTORS) for n in range(1, STEPS + 1)]
+    said = open_of(multiplied(released, waited, stages), *FACTORS, assume=(f"0 <= args[0] <= {STEPS}",))
+    assert bool(said) == any(each) == (waited > released)
+    assert {f.question for f in said} <= {f.question for found in each for f in found}
+
+
+def test_a_pipeline_of_a_step_too_many_leaves_its_array() -> None:
+    said = open_of(multiplied(1, 1, 2, more=1), *FACTORS, assume=(f"0 <= args[0] <= {STEPS}",))
+    assert {f.question for f in said} == {"body_in_bounds"}
+    assert not open_of(multiplied(1, 1, 2, more=1), *FACTORS, assume=(f"0 <= args[0] < {STEPS}",))
+
+
+@pytest.mark.parametrize(("first", "right"), [(384, True), (448, False)])
+def test_a_part_of_an_array_may_end_outside_where_what_is_touched_of_it_does_not(first: int, right: bool) -> None:
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any) -> None:
+        part = x_gmem.at[pl.ds(lax.axis_index("i") * 64 + first, 256)]
+        plgpu.copy_gmem_to_smem(part.at[pl.ds(64, 64)], x_s, full)
+        plgpu.barrier_wait(full)
+        plgpu.copy_smem_to_gmem(x_s, o_gmem)
+        plgpu.wait_smem_to_gmem(0)
+
+    made = plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((64, 128), F),
+        grid=(1,),
+        grid_names=("i",),
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier()],
+    )
+    assert {f.question for f in open_of(made, WHOLE)} == (set() if right else {"body_in_bounds"})

@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
+from itertools import takewhile
 from math import prod
 from typing import Any
 
@@ -234,7 +235,22 @@ def _cut(effect: Effect, view: View) -> Iterator[ViewStep]:
     jax/_src/pallas/mosaic/pipeline.py), and that much is there.
     """
     slices = [step for step in view.steps if step.kind == "slices"]
+    first = [*takewhile(lambda step: step.kind == "slices", view.steps)]
+    if view.reference.memory == "gmem" and len(first) > 1:
+        # a GPU computes one address: a part of an array may end outside of it where what is touched of it does not
+        slices = [reduce(_joined, first), *slices[len(first) - 1 :]]
     yield from slices[:-1] if effect.spot.scope == "pipeline" else slices
+
+
+def _joined(outer: ViewStep, inner: ViewStep) -> ViewStep:
+    """A slice of a slice as one of the array."""
+    within = iter(inner.slices)
+    joined = []
+    for piece in outer.slices:
+        part = Slice(ZERO, ONE, single=True) if piece.single else next(within)
+        start = fold("+", piece.start, fold("*", Term("int", piece.stride), part.start))
+        joined.append(replace(part, start=start, stride=piece.stride * part.stride))
+    return replace(inner, dims=outer.dims, slices=tuple(joined))
 
 
 def _picked(view: View) -> Iterator[ViewStep]:
