@@ -43,11 +43,15 @@ Made = tuple[Callable[..., Any], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class GpuCall:
-    """One call. make: the function and its arguments, once its modules can be imported."""
+    """One call. make: the function and its arguments, once its modules can be imported.
+
+    keeps: what its callers keep to, as assumptions on tables: sizes of groups that are not negative and fit.
+    """
 
     name: str
     chip: str
     make: Callable[[], Made]
+    keeps: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -222,7 +226,10 @@ CALLS = (
     GpuCall("gated linear unit sm100", "b200", _gated("sm100", **_GATED)),
     GpuCall("ragged dot sm90", "h100", _ragged("sm90", "ragged_dot_kernel", persistent=False, **_DOT)),
     GpuCall("ragged dot sm90 persistent", "h100", _ragged("sm90", "ragged_dot_kernel", **_DOT)),
-    GpuCall("ragged contracting dot sm90", "h100", _ragged("sm90", "ragged_contracting_dim_dot_kernel", **_DOT)),
+    GpuCall(
+        "ragged contracting dot sm90", "h100", _ragged("sm90", "ragged_contracting_dim_dot_kernel", **_DOT),
+        ("0 <= args[0] <= 512", "0 <= args[1] <= 512", "args[1][i] + args[0][i] <= 512"),
+    ),
     GpuCall(
         "ragged dot sm90 int4", "h100",
         _ragged("sm90_quant", "ragged_dot_quantized_kernel", ("bfloat16", "int4"), **_DOT),
@@ -269,11 +276,11 @@ def judged(call: GpuCall) -> dict[str, Any]:
     from layoutproof.pallas.from_jax.trace import kernels_of
     from tests.pallas.mosaic_gpu_page import said_of
 
-    said: dict[str, Any] = {"call": call.name, "chip": call.chip}
+    said: dict[str, Any] = {"call": call.name, "chip": call.chip, "assumed": call.keeps}
     try:
         with of_chip(call.chip):
             function, arguments = call.make()
-            found = kernels_of(function, arguments, target="v5e")
+            found = kernels_of(function, arguments, target="v5e", assume=call.keeps)
     except (LayoutError, ImportError, ValueError, NotImplementedError) as error:
         return {**said, "failed": f"{type(error).__name__}: {error}".splitlines()[0].partition(" (/")[0]}
     apart = [said_of([kernel]) for kernel in found]

@@ -95,7 +95,8 @@ def _proposed(
     """
     own = Term("name", name)
     others = [starts[part.args[0]] for part in every(following) if part.op == "name" and part.args[0] in starts]
-    tops = [ONE, *_ends(name, condition), *_numbers(following), *(end for end in others if end is not start)]
+    turned = _turned_at(own, following)
+    tops = [ONE, *_ends(name, condition), *turned, *_numbers(following), *(end for end in others if end is not start)]
     steps = sorted({s for s in _steps(own, following) if s})
     first = constant(start)
     found: list[Shape] = []
@@ -130,6 +131,12 @@ def _ends(name: str, condition: Term) -> list[Term]:
         if part.op in ("<", "<=", "!=") and any(a.op == "name" and a.args[0] == name for a in part.args):
             found += [a for a in part.args if not (a.op == "name" and a.args[0] == name)]
     return found
+
+
+def _turned_at(own: Term, following: Term) -> list[Term]:
+    """The greatest numbers of a counter that begins anew where its next one is a certain number."""
+    pairs = [pair for part in every(following) if part.op == "==" for pair in (part.args, part.args[::-1])]
+    return [fold("-", top, ONE) for counted, top in pairs if difference(unwrapped(counted), own) is not None]
 
 
 def _numbers(following: Term) -> list[Term]:

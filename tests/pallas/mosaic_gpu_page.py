@@ -88,7 +88,8 @@ def public_rows() -> Iterator[str]:
         if "failed" in said:
             yield _cells(said["call"], said["chip"], 0, "not traced", "", "", "", said["failed"])
         else:
-            yield _row(said["call"], said["chip"], said["kernels"], said, said["reasons"])
+            assumed = [f"assumed: {', '.join(f'`{one}`' for one in said['assumed'])}"] if said["assumed"] else []
+            yield _row(said["call"], said["chip"], said["kernels"], said, [*assumed, *said["reasons"]])
 
 
 def _cells(*cells: object) -> str:
