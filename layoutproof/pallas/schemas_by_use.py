@@ -14,7 +14,7 @@ from itertools import product
 
 from layoutproof.bodies.effects import Access, Body, StartedCopy, View
 from layoutproof.bodies.sums import added_up
-from layoutproof.bodies.terms import parts_through
+from layoutproof.bodies.terms import inlined, parts_through
 from layoutproof.bodies.wraps import unwrapped
 from layoutproof.core.folding import shifted
 from layoutproof.core.term import Term
@@ -47,11 +47,26 @@ def offered(kernel: Kernel) -> Iterator[tuple[str, ...]]:
         weaker = {one.weaker for one in slices if one.weaker}
         if weaker:
             yield tuple(one.text for one in slices if one.text not in weaker)
+    multiples = _multiples(kernel)
+    if multiples:
+        yield multiples
     counts = _counts(kernel)
     if counts:
         yield tuple(f"1 <= {table} <= {size}" for table, size in counts)
     for total in _rows(kernel) if (lengths := _added_up(kernel)) else ():
         yield tuple(f"{name} is group_sizes(total={total})" for name in lengths)
+
+
+def _multiples(kernel: Kernel) -> tuple[str, ...]:
+    """That each entry of a table is a multiple of what `pl.multiple_of` says of one."""
+    said: dict[str, None] = {}
+    lists = {table.name for table in every_table(kernel) if _is_list(table)}
+    for number, by, _ in kernel.body.multiples if isinstance(kernel.body, Body) else ():
+        number = inlined(kernel.body.definitions, number)
+        name = str(number.args[0].args[0]) if number.op == "read" else ""
+        if name in lists:
+            said[f"{name}[i] % {by} == 0"] = None
+    return tuple(said)
 
 
 def _added_up(kernel: Kernel) -> list[str]:

@@ -78,7 +78,8 @@ def settled(
     if tries.sizes and _refutes(decide, {}, tries.sizes, tries):
         alone = _exactly(decide, alone, tries)
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
-    asked = [one for one in asked if one.position not in needs]
+    # a bound that makes a number divisible leaves one number
+    asked = [one for one in asked if one.position not in needs and found[one.position].question != "multiple_of"]
     read = {table.name: table for one in asked for table in one.tables}
     best, held = _bounds_of_tables(kernel, asked, found, read, tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
