@@ -167,6 +167,12 @@ class Spot:
     source: str
     scope: str = ""
 
+    def happens_with(self, other: Spot) -> bool:
+        """Whether it happens wherever the other one does: in no other loop, and under no condition of its own."""
+        loops = all(a is b for a, b in zip(self.loops, other.loops, strict=False))
+        held = all(any(one is condition for one in other.path) for condition in self.path)
+        return loops and held and len(self.loops) <= len(other.loops)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:

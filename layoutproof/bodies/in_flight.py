@@ -660,8 +660,9 @@ class FlightWalk:
     def _ends_unused(self, freed: Freed, name: str) -> bool:
         """Whether a wait for all of a queue comes behind a scope of a GPU before any more shared memory is touched."""
         for effect in self.body.effects[freed.spot.number + 1 :] if self.kernel.platform != "tpu" else ():
-            # a wait under more conditions, or in a loop that may have no turn, need not come
-            comes = effect.spot.path == freed.spot.path and effect.spot.loops == freed.spot.loops
+            # a wait under more conditions than that its loops go on, or in one that may have no turn, need not come
+            on = [self.body.goes_on.get(loop.name) for loop in effect.spot.loops]
+            comes = effect.spot.loops == freed.spot.loops and all(term in on for term in effect.spot.path)
             if isinstance(effect, Wait) and effect.semaphore.reference.name == name:
                 return comes and effect.semaphore.reference.in_order and not effect.left
             if not isinstance(effect, Freed | Wait | Committed | TensorFence) and not (

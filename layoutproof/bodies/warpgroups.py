@@ -1188,6 +1188,11 @@ class _Stores(Run):
         self.name = name
         self.boxes: list[Box] = []
 
+    def loop(self, nest: Nest, here: Here, state: None) -> None:
+        """Goes through each turn, where it stores at all: of others it need not be known how often they run."""
+        if any(view is not None and view.reference.name == self.name for view in map(writes_to, nest.effects)):
+            super().loop(nest, here, state)
+
     def effect(self, effect: Effect, here: Here, state: None) -> None:
         """Notes what is stored, where it surely happens."""
         view = writes_to(effect)

@@ -84,7 +84,7 @@ def _committed(kernel: Kernel, body: Body, reader: StartedCopy | StartedUse, vie
     for store in stores:
         if _between(effects, store.spot, at, view):
             continue
-        before = store.spot.number < at.number and _happens_with(store.spot, at)
+        before = store.spot.number < at.number and store.spot.happens_with(at)
         if before and (_whole(store.view) or _whole(view) or _seen(store.view) == _seen(view)):
             line = store.spot.source.rpartition(":")[2] or "?"
             why = problems.NOT_COMMITTED(does, name, line)
@@ -158,21 +158,8 @@ def _between(effects: Sequence[Effect], store: Spot, reader: Spot, view: View) -
 
 
 def _as_often(commit: Spot, other: Spot, common: Sequence[object]) -> bool:
-    """Whether a commit happens wherever the other effect does: in no other loop, and under no condition of its own."""
-    loops = len(commit.loops) <= len(other.loops) and all(
-        a is b for a, b in zip(commit.loops, other.loops, strict=False)
-    )
-    return loops and len(commit.loops) >= len(common) and _implied(commit, other)
-
-
-def _implied(commit: Spot, other: Spot) -> bool:
-    return all(any(condition is held for held in other.path) for condition in commit.path)
-
-
-def _happens_with(store: Spot, reader: Spot) -> bool:
-    """Whether the store happens in every iteration in which the reader does."""
-    loops = all(a is b for a, b in zip(store.loops, reader.loops, strict=False))
-    return loops and len(store.loops) <= len(reader.loops) and _implied(store, reader)
+    """Whether a commit happens wherever the other effect does, and in all of some loops."""
+    return len(commit.loops) >= len(common) and commit.happens_with(other)
 
 
 def _seen(view: View) -> list[object]:

@@ -152,6 +152,8 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         sent = read_of_devices(kernel, _read(load).reference, load.spot)
         if sent is not None:
             return sent
+        if _stored_around(body, load):
+            return Obligation(_read(load).reference.name, by_rule(""), source=load.spot.source)
         shared, written = _read(load).reference.memory == "vmem_shared", by_rule("", "walk")
         if copying and not shared and walks() and _writes_before(kernel, body, load):
             # subcores are few, and mostly walked for `dma_order` too: what copies bring is known there
@@ -190,6 +192,17 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     if not found:
         found.append(Obligation(kernel.name, by_rule(""), source=kernel.source))
     return (*found, *not_modelled(kernel, body))
+
+
+def _stored_around(body: Body, load: Access | StartedCopy) -> bool:
+    """Whether a store to all of it comes before, in the same turns of all loops around it, wherever the load does."""
+    for effect in body.effects[: load.spot.number]:
+        if not isinstance(effect, Access) or effect.kind != "write" or effect.mask is not None or effect.queue:
+            continue
+        all_of_it = effect.view.reference == _read(load).reference and not effect.view.steps
+        if all_of_it and effect.spot.happens_with(load.spot):
+            return True
+    return False
 
 
 def _reading(effect: Effect) -> Iterator[Access | StartedCopy]:
