@@ -381,7 +381,7 @@ class FlightWalk:
     def _first_turns(
         self, nest: Nest, count: int, here: Here, ways: list[Way]
     ) -> tuple[list[Way], list[Way], dict[str, Number]]:
-        """The ways on which a loop ends after so many turns or before; those at its next turn, with what it hands on."""
+        """The ways on which a loop ends after so many turns or before; those at its next turn, and what it hands on."""
         loop = nest.loop
         handed = [one for one in self.body.handed if one.loop is loop]
         values = self._handed(handed, [one.start for one in handed], here)

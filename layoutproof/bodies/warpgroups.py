@@ -242,18 +242,14 @@ def _check_lanes(
     copy, into what another one has read (`CompilerParams` in core.py of jax 0.10.2 asks for that and more).
     Of tensor memory each warp has lanes of its own, and one lane starts the MMAs.
 
-    shared: the memory that lanes share, by name.  cluster: the barriers of a cluster, on which one lane arrives for all.
-    orders: those that order tensor memory, at whose arrivals all lanes meet.
+    shared: the memory that lanes share, by name.  cluster: the barriers of a cluster, on which one lane arrives for
+    all.  orders: those that order tensor memory, at whose arrivals all lanes meet.
     """
     since: list[DeviceMemory] = []
     for event in events:
-        barrier = "" if event.semaphore is None or _is_of_warp(event) else event.semaphore[2]
-        meets = event.kind == "phase" and barrier and event.by_name
-        drained = event.kind == "drain" and event.queue in (COPIES_IN, COPIES_OUT)
-        arrives = event.kind == "signal" and barrier
-        if meets or drained or event.kind == "commit" or (arrives and barrier in orders):
+        if _meets(event, orders):
             since = []
-        elif arrives and barrier in cluster and since:
+        elif since and event.kind == "signal" and _barrier(event) in cluster:
             raise Unsupported(problems.READ_AND_STORED(since[-1].memory[1]))
         for piece in event.pieces:
             name = piece.memory[1]
@@ -268,6 +264,18 @@ def _check_lanes(
                     raise Unsupported(problems.READ_AND_STORED(name))
             if not alone:
                 since.append(piece)
+
+
+def _meets(event: Event, orders: Collection[str]) -> bool:
+    """Whether all lanes of a warpgroup meet. orders: the barriers at whose arrivals they do."""
+    waits = event.kind == "phase" and event.by_name and bool(_barrier(event))
+    drained = event.kind == "drain" and event.queue in (COPIES_IN, COPIES_OUT)
+    return waits or drained or event.kind == "commit" or (event.kind == "signal" and _barrier(event) in orders)
+
+
+def _barrier(event: Event) -> str:
+    """The barrier of an event of a whole warpgroup, "" of all others."""
+    return "" if event.semaphore is None or _is_of_warp(event) else event.semaphore[2]
 
 
 def _threads_of_each(kernel: Kernel) -> int:
@@ -753,7 +761,8 @@ def _unfenced(events: Sequence[Event], tensor: Collection[str], orders: Collecti
     A fence is one before an arrival, or one after a wait, as is what a barrier of `orders` does itself. An arrival that
     comes when the MMAs of its thread have ended has a fence, too (PTX ISA, tcgen05.commit).
     """
-    dirty, waits = False, []
+    dirty = False
+    waits: list[Event] = []
     for event in events:
         arrives = event.semaphore is not None and event.kind not in ("phase", "wait")
         ordered = event.semaphore is not None and event.semaphore[2] in orders
@@ -822,6 +831,13 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
                 ends = dict.fromkeys(event.needs, event.position) | ends
     left = (position for groups in open_.values() for group in groups for position in group)
     return dict.fromkeys(left, len(events)) | ends
+
+
+def _word(fence: Committed | TensorFence) -> str:
+    """The kind of its event."""
+    if isinstance(fence, Committed):
+        return "commit"
+    return "before" if fence.before else "after"
 
 
 _ELEMENT_BY_ELEMENT = frozenset(arithmetic.PRIMITIVES)
@@ -1041,10 +1057,8 @@ class _ThreadTrace(Run):
                 times = self._number(on(amount), problems.ARRIVALS()) * _whole(self.kernel)
                 for program in self._along(semaphore.reference.across):
                     self._note("signal", spot, here, times, self._key(on, semaphore, program))
-            case Committed(spot):
-                self._note("commit", spot, here)
-            case TensorFence(spot, before):
-                self._note("before" if before else "after", spot, here)
+            case Committed(spot) | TensorFence(spot):
+                self._note(_word(effect), spot, here)
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 

@@ -141,8 +141,8 @@ def judge(
         found = [_at_small_sizes(call, f, a, strict_tables) for f, a in zip(found, asked_for, strict=True)]
     if fixes and not call.nothing and any(f.verdict is Verdict.REFUTED for f in found):
         found = with_fixes(kernel, list(zip(found, asked_for, strict=True)), _asked_of_repairs(call), call.answers)
-    advice = {f.question: settled_by(f.question, kernel.platform) for f in found}
-    return tuple(with_way_out(kernel, f, advice[f.question], f.question in over) for f in found)
+    platform = kernel.platform
+    return tuple(with_way_out(kernel, f, settled_by(f.question, platform), f.question in over) for f in found)
 
 
 def _asked_of_repairs(call: _Call) -> list[str]:

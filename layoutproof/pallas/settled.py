@@ -78,8 +78,7 @@ def settled(
     if tries.sizes and _refutes(decide, {}, tries.sizes, tries):
         alone = _exactly(decide, alone, tries)
     needs: dict[int, dict[str, Table]] = {position: {} for position, sizes in alone.items() if sizes}
-    # a bound that makes a number divisible leaves one number
-    asked = [one for one in asked if one.position not in needs and found[one.position].question != "multiple_of"]
+    asked = [one for one in asked if one.position not in needs.keys() | _divisible(asked, found)]
     read = {table.name: table for one in asked for table in one.tables}
     best, held = _bounds_of_tables(kernel, asked, found, read, tries)
     needs |= {one.position: {t.name: best[t.name] for t in one.tables} for one in held if tries.proved(one, best)}
@@ -105,6 +104,11 @@ def settled(
             answer = _answer(kernel, one, finding, needs.get(one.position), sizes, tries.exact, schemas)
             answers |= {} if answer is None else {one.position: answer}
     return answers
+
+
+def _divisible(asked: Sequence[OpenQuestion], found: Sequence[Finding]) -> set[int]:
+    """The questions that no bound settles: one that makes a number divisible leaves one number."""
+    return {one.position for one in asked if found[one.position].question == "multiple_of"}
 
 
 def _worded(

@@ -261,7 +261,7 @@ def from_tensor(commit: bool = True, begun: bool = True, columns: int = 128, kep
 
 
 def fence(before: bool) -> None:
-    """`tcgen05.fence`: what a thread has done on tensor memory, before it arrives; what it does, after it has waited."""
+    """`tcgen05.fence`: what was done on tensor memory, before an arrival; what is done there, after a wait."""
 
     @plgpu.inline_mgpu()
     def code(_: Any) -> None:

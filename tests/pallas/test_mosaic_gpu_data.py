@@ -341,7 +341,7 @@ def test_copies_without_a_barrier_are_of_ampere(cp_async: CopyAndWait) -> None:
 
 
 def multiplied(released: int, waited: int, stages: int, more: int = 0, turns: int | None = None) -> Any:
-    """The sum of some products of tiles of f16[64,2048] and f16[2048,64], by a pipeline of as many steps as a table says.
+    """The sum of products of tiles of f16[64,2048] and f16[2048,64], by a pipeline of as many steps as a table says.
 
     released: how many turns behind slots are filled again.  waited: MMAs that each turn leaves running.  more: steps
     beyond those that are said.  turns: a number that is known, in the table's stead.

@@ -18,6 +18,7 @@ from layoutproof.pallas.from_jax.of_jax import JaxAval, Params
 
 if TYPE_CHECKING:
     from jax._src.lib.mlir import ir
+    from numpy import ndarray
 
 _GPUS = ((9, 0), (10, 0))
 """Compute capabilities that code may ask for; it has to be the same for all."""
@@ -169,7 +170,7 @@ def _by_warpgroup(value: ir.Value) -> str | None:
     return f"warpgroup + {first}" if np.array_equal(found, first + threads // _WARPGROUP) else None
 
 
-def _of_threads(value: ir.Value, threads: Any) -> Any:
+def _of_threads(value: ir.Value, threads: ndarray) -> ndarray | int | None:
     """The number that each thread of a block computes, None where that is not known. JAX counts threads along x."""
     from jax._src.lib.mlir import ir
 
@@ -178,7 +179,8 @@ def _of_threads(value: ir.Value, threads: Any) -> Any:
         return None
     name = str(owner.name)
     if name == "arith.constant":
-        return _operand(value, {})
+        constant = _operand(value, {})
+        return constant if isinstance(constant, int) else None
     if name in ("gpu.thread_id", "gpu.block_dim"):
         along, others = (threads, 0) if name == "gpu.thread_id" else (_MOST_THREADS, 1)
         return along if str(owner.attributes["dimension"]).endswith("x>") else others

@@ -280,8 +280,9 @@ def _elsewhere(kernel: Kernel, body: Body, names: Collection[str]) -> str:
     """
     given = {o.name: o.role for o in kernel.operands if o.memory == "semaphore"}
     for effect in body.effects:
-        counts_nothing = isinstance(effect, Access | Freed | Committed | TensorFence)
-        role = "" if counts_nothing else given.get(effect.semaphore.reference.name, "")
+        role = ""
+        if not isinstance(effect, Access | Freed | Committed | TensorFence):
+            role = given.get(effect.semaphore.reference.name, "")
         line = _at(effect.spot.source)
         if role == "in" and (isinstance(effect, Wait) or (isinstance(effect, Signal) and effect.wait)):
             return WAITED_FOR(line)
