@@ -27,6 +27,7 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.bodies.row_major import reshaped
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, negation
@@ -83,7 +84,7 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
             if view.steps:
                 raise UnsupportedOp(problems.VIEW_OF_PART(transform.kind))
         elif transform is not None:
-            view = View(view.reference, (*view.steps, _step(on, view, transform)))
+            view = View(view.reference, (*view.steps, *_steps(on, view, transform)))
     return view
 
 
@@ -117,17 +118,18 @@ def _member(on: Pass, union: View, transform: Other, lies: Sequence[Transform | 
     return found
 
 
-def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
+def _steps(on: Pass, view: View, transform: Transform) -> tuple[ViewStep, ...]:
     dims = view.dims
     if dims is None:
         raise UnsupportedOp(problems.VIEW_OF_VIEW())
     if isinstance(transform, Indexed) and any(map(_is_list, transform.indices)):
         return _gathered(on, transform, dims)
+    return (_step(on, view, transform, dims),)
+
+
+def _step(on: Pass, view: View, transform: Transform, dims: tuple[int, ...]) -> ViewStep:
     if isinstance(transform, Indexed):
-        slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
-        sizes = [piece.size for piece in slices if not piece.single]
-        known = all(size.op == "int" for size in sizes)
-        return ViewStep("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
+        return _cut(dims, [_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True)])
     if isinstance(transform, Reshaped):
         return ViewStep("reshape", dims, tuple(int(n) for n in transform.shape))
     if isinstance(transform, Transposed):
@@ -145,34 +147,72 @@ def _is_list(entry: Span | slice | Value | int) -> bool:
     return isinstance(entry, View | Transformed) or (isinstance(entry, Value) and bool(entry.dims))
 
 
-def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
-    """A view of parts that a list of places chooses; other dimensions are whole."""
+def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> tuple[ViewStep, ...]:
+    """A view of parts that lists of places choose; in other dimensions it is whole, or first a slice or an index."""
     picks: list[Value | None] = []
     lists: list[View] = []
     held: list[Value] = []
+    beside: list[Slice] = []
     for entry, extent in zip(transform.indices, dims, strict=True):
-        whole = (
-            isinstance(entry, Span)
-            and _term(on, entry.start) is ZERO
-            and _term(on, entry.size) == Term("int", extent)
-            and int(entry.stride) == 1
-        )
-        if whole:
-            picks.append(None)
-        elif not _is_list(entry):
+        if not _is_list(entry):
+            beside.append(_slice(on, entry, extent))
+            picks += [] if beside[-1].single else [None]
+            continue
+        beside.append(Slice(ZERO, Term("int", extent)))
+        one = entry.parts["values"] if isinstance(entry, Other) else entry
+        if not isinstance(one, Value):
+            lists.append(view_of(on, one))
+            one = _listed(on, lists[-1])
+        picks.append(one)
+        ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
+        held += [] if ignored is None else [_not_ignored(one, int(ignored))]
+    cut = _cut(dims, beside)
+    left = dims
+    if not _all_of(cut):
+        if cut.after is None or any(isinstance(entry, Other) for entry in transform.indices) or lists:
             raise UnsupportedOp(problems.LIST_BESIDE())
-        else:
-            one = entry.parts["values"] if isinstance(entry, Other) else entry
-            if not isinstance(one, Value):
-                lists.append(view_of(on, one))
-                one = _listed(on, lists[-1])
-            picks.append(one)
-            ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
-            held += [] if ignored is None else [_not_ignored(one, int(ignored))]
-    found = gather(on, dims, picks, lists)
+        left = cut.after
+    found = _gather_of_shape(on, left, picks, lists)
     if len(held) > 1:
         raise UnsupportedOp(problems.TWO_LISTS())
-    return replace(found, held=held[0]) if held else found
+    first = found[0] if not held else replace(found[0], held=held[0])
+    return (*(() if left is dims else (cut,)), first, *found[1:])
+
+
+def _cut(dims: tuple[int, ...], slices: Sequence[Slice]) -> ViewStep:
+    """The step to some slices of something of shape `dims`."""
+    sizes = [piece.size for piece in slices if not piece.single]
+    known = all(size.op == "int" for size in sizes)
+    return ViewStep("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, tuple(slices))
+
+
+def _gather_of_shape(
+    on: Pass, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View]
+) -> tuple[ViewStep, ...]:
+    """The steps to parts whose places arrays say that are broadcast to one shape: their rows one after the other."""
+    shapes = {one.dims for one in picks if one is not None}
+    if lists or all(len(shape) == 1 for shape in shapes):
+        return (gather(on, dims, picks, lists),)
+    ranks = {len(shape) for shape in shapes}
+    if len(ranks) > 1:
+        raise UnsupportedOp(problems.LIST_RANK())
+    shape = tuple(max(extents) for extents in zip(*shapes, strict=True))
+    if any(n not in (1, most) for one in shapes for n, most in zip(one, shape, strict=True)):
+        raise UnsupportedOp(problems.LIST_RANK())
+    step = gather(on, dims, [None if one is None else _in_a_row(one, shape) for one in picks])
+    assert step.after is not None
+    return (step, ViewStep("reshape", step.after, (*shape, *step.after[1:])))
+
+
+def _in_a_row(places: Value, shape: tuple[int, ...]) -> Value:
+    """An array that is broadcast to a shape, as one of one dimension."""
+    count = prod(shape)
+
+    def at(index: Index) -> Index:
+        return aligned(places, shape, reshaped(index, (count,), shape))
+
+    doubt = None if places.defined else lambda index: places.undefined(at(index))
+    return Value((count,), places.dtype, lambda index: places.number(at(index)), doubt, span=places.span)
 
 
 def _not_ignored(places: Value, ignored: int) -> Value:
@@ -515,12 +555,16 @@ def _stored(on: Pass, view: View, value: Value, mask: Value | None, variable: Va
 def _added(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
-    on.effects.append(Access("add", view, on.spot(), value))
+    # `_addupdate_lowering_rule` of jax/_src/pallas/triton/lowering.py
+    atomic = "add" if on.kernel.platform == "triton" else ""
+    on.effects.append(Access("add", view, on.spot(), value, atomic=atomic))
     return []
 
 
 def _masked_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
+    if equation.params.get("is_volatile"):
+        raise UnsupportedOp(problems.VOLATILE_LOAD())
     view = through(on, view_of(on, reference), transforms)
     return [load(on, view, equation.outvars[0], mask, other)]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.bodies import problems
+from layoutproof.bodies.block_views import block_views
 from layoutproof.bodies.effects import Body, BodyReference, View
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Begin, body_of
@@ -15,7 +16,7 @@ from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import BudgetExceeded, Unsupported, failure
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, in_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,14 @@ def read_body(
     windows.  begin: the memory that is filled with zeros first.
     """
     references: tuple[BodyReference, ...] = ()
+    kernel = in_place(kernel)
     try:
         body = program()
-        if kernel.pipeline == "emit_pipeline":
+        if kernel.platform == "triton":
+            blocks = block_views(body, kernel)
+            references = tuple(dict.fromkeys(view.reference for view in blocks))
+            found = body_of(body, references, kernel, blocks, version, begin)
+        elif kernel.pipeline == "emit_pipeline":
             given = _given(body, kernel, around)
             references = tuple(one.reference for one in given if isinstance(one, View))
             found = body_of(body, references, kernel, given, version, begin)

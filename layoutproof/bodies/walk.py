@@ -30,7 +30,7 @@ from layoutproof.bodies.effects import (
     places,
 )
 from layoutproof.bodies.memory_state import doubt_of, inside
-from layoutproof.bodies.order import operand_of, padding, unfilled, valid
+from layoutproof.bodies.order import filled_before, operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import LEFT_OUT, Lost
 from layoutproof.core.budget import effort
@@ -315,7 +315,7 @@ class BodyWalk:
         """The initial contents of an element."""
         origin = Origin(reader, reference, program, element, _sorted(within), asker)
         if self.unwritten:
-            return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
+            return (False, None) if filled_before(self.kernel, reference) else (True, origin)
         operand = operand_of(self.kernel, reference)
         if unfilled(self.kernel, reference):
             first = not any(asker) or not self._shared(reference)
@@ -774,11 +774,12 @@ class BodyWalk:
             return None, None
         reference = effect.view.reference
         place = tuple(int(n) for n in ints if n is not None)
-        if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
-            return None, None
         kept = {loop.name: within[loop.name] for loop in effect.spot.loops}
         if masked:
+            # what a mask leaves out is mostly not there
             return True, Origin(effect, reference, program, place, _sorted(kept), program, masked=True)
+        if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
+            return None, None
         return self._state(reference, effect.spot.number, effect.spot.loops, program, kept, place, effect)
 
 

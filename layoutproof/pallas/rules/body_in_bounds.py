@@ -58,6 +58,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import inside
+from layoutproof.pallas.elements_in_bounds import elements_inside
 
 OUTSIDE = Template(
     "pallas.body_in_bounds_outside", "the body {what} {elements} of dimension {dim} of {name}, which has {extent}"
@@ -129,16 +130,24 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if kernel.platform == "triton":
+        found, accesses = elements_inside(kernel, body)
+        return (*found, *_trivial(kernel, accesses), *not_modelled(kernel, body))
     groups, accesses = _groups(body, _meshes(kernel))
-    found: list[Due] = [
+    found = [
         partial(_inside, kernel, body, many[k : k + MOST_PIECES])
         for many in groups
         for k in range(0, len(many), MOST_PIECES)
     ]
     if accesses or body.effects:
-        found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
+        found += _trivial(kernel, accesses)
     found += not_modelled(kernel, body)
     return tuple(found)
+
+
+def _trivial(kernel: Kernel, accesses: int) -> list[Due]:
+    """What holds of all accesses that are not asked about, with the number of them all."""
+    return [Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source)]
 
 
 def unasked(kernel: Kernel) -> Settled:

@@ -32,6 +32,7 @@ from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_cores
 from layoutproof.bodies.effects import (
+    ATOMICS,
     Access,
     Body,
     BodyReference,
@@ -48,7 +49,7 @@ from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
-from layoutproof.bodies.touched import Touch, any_element, same_place, touches
+from layoutproof.bodies.touched import Touch, any_element, masked, same_place, touches
 from layoutproof.bodies.values import Index, Lost, Value
 from layoutproof.bodies.warpgroups import kept_apart
 from layoutproof.core.budget import budget
@@ -69,6 +70,9 @@ from layoutproof.pallas.rules.initialised import reads_unwritten
 from layoutproof.pallas.thread_problems import of_threads
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
+ATOMICS_ORDER = Template(
+    "pallas.body_races_atomics_order", "atomic operations whose results are used may order them"
+)
 SIGNALS_ORDER = Template("pallas.body_races_signals_order", "signals between them may order them")
 BARRIER_ORDERS = Template(
     "pallas.body_races_barrier_orders", "a barrier that not every program reaches equally often may order them"
@@ -85,7 +89,6 @@ LOOK_AT_ITERATION = Template(
     "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop",
 )
 MEET = Template("pallas.body_races_meet", "{which}, and {meet}")
-MASK = Template("pallas.body_races_mask", "which elements a mask lets be touched is not known")
 PROGRAMS_MEET = Template("pallas.body_races_programs_meet", "whether two programs meet in {name}")
 LOOK_AT_DIMENSION = Template(
     "pallas.body_races_look_at_dimension",
@@ -199,6 +202,8 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
     """
     if any(map(is_remote, pair.body.effects)):
         return [], SIGNALS_ORDER()
+    if any(isinstance(effect, Access) and effect.told for effect in pair.body.effects):
+        return [], ATOMICS_ORDER()
     if kernel.subcores != "vector":
         return [], ""
     core = Term("name", kernel.grid_names[0])
@@ -236,13 +241,20 @@ def _of_iterations(kernel: Kernel, pair: Beside, unordered: Sequence[Effect]) ->
 
 
 def _clash(a: Touch, b: Touch) -> bool:
-    """Whether two effects on one element want an order: one writes, and not both add."""
-    return (a.writes or b.writes) and not (_atomic(a) and _atomic(b))
+    """Whether two effects on one element want an order: one writes, and not both do one operation in one go."""
+    return (a.writes or b.writes) and not (_atomic(a) and _atomic(a) == _atomic(b))
 
 
-def _atomic(touch: Touch) -> bool:
-    """Whether an effect adds to an element of a SparseCore's own memory, in one go."""
-    return touch.writes and adds_to(touch.effect) and touch.view.reference.memory in ("vmem", "vmem_shared")
+def _atomic(touch: Touch) -> str:
+    """What an effect does to an element in one go, of which the order does not matter; "" for nothing such.
+
+    Whatever adds to an element of a SparseCore's own memory does.
+    """
+    own = touch.view.reference.memory in ("vmem", "vmem_shared")
+    if touch.writes and adds_to(touch.effect) and own:
+        return "add"
+    operation = touch.effect.atomic if isinstance(touch.effect, Access) else ""
+    return operation if operation in ATOMICS else ""
 
 
 def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch) -> Obligation:
@@ -292,7 +304,7 @@ def _meeting(
     """
     one, two = any_element(a.view, "at"), any_element(b.view, "there")
     place, there = (_place_in_array(kernel, t, e.place) for t, e in ((a, one), (b, two)))
-    (mine, doubt), (theirs, other_doubt) = _masked(a, one.names, "at"), _masked(b, two.names, "there")
+    (mine, doubt), (theirs, other_doubt) = masked(a, one.index), masked(b, two.index)
     condition = [
         *apart,
         *a.spot.path,
@@ -326,18 +338,6 @@ def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
     both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
     did = "both write" if a.writes and b.writes else "one writes and one reads"
     return f"{did} element {element} of {name}{both}"
-
-
-def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> tuple[list[Term], str]:
-    """The condition that a mask lets an element be touched, and a doubt where no term says it."""
-    mask = getattr(touch.effect, "mask", None)
-    if mask is None:
-        return [], ""
-    if len(mask.dims) == len(touch.view.dims or ()):
-        index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
-        with suppress(Lost):
-            return [mask.number(index)], ""
-    return [], MASK()
 
 
 def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:
