@@ -1,4 +1,4 @@
-"""Operations on memory of a GPU that no other program's comes between: `atomic_rmw` and `atomic_cas` of Triton.
+"""What programs of Triton share: operations on memory that no other program's comes between, and barriers of threads.
 
 Source: jax/_src/pallas/triton/primitives.py, jax 0.10.2.
 """
@@ -41,4 +41,10 @@ def _done(
     return [Value(dims_of(found), found.dtype, problems.ATOMIC_FOUND())]
 
 
-PRIMITIVES: dict[str, Rule] = {"atomic_rmw": _rmw, "atomic_cas": _cas}
+def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """All threads of a program meet; programs do not."""
+    on.barriers.append(on.spot())
+    return []
+
+
+PRIMITIVES: dict[str, Rule] = {"atomic_rmw": _rmw, "atomic_cas": _cas, "debug_barrier_p": _barrier}

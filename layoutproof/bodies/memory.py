@@ -299,7 +299,7 @@ def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: D
     known = _put(on, view, access.spot)
     shown = known if isinstance(known, View) else view
     steady = reference.name in on.steady and access.mask is None
-    same = on.same(("load", reference.name, *map(_described, view.steps))) if steady else None
+    same = on.same(("load", reference.name, *map(described, view.steps))) if steady else None
     if steady:
         name = on.first_loads.setdefault((same, *(loop.name for loop in access.spot.loops)), name)
     filled = next((t for t in every_table(on.kernel) if t.name == shown.reference.name), None)
@@ -370,7 +370,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
         return None
     if all(_all_of(step) for step in target.steps):
         rest = view.steps
-    elif list(map(_described, view.steps[: len(target.steps)])) == list(map(_described, target.steps)):
+    elif list(map(described, view.steps[: len(target.steps)])) == list(map(described, target.steps)):
         rest = view.steps[len(target.steps) :]
     else:
         rest = None
@@ -500,7 +500,7 @@ def load(
     return _masked(access.name, value, mask, other)
 
 
-def _described(step: ViewStep) -> tuple[object, ...]:
+def described(step: ViewStep) -> tuple[object, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
     return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks

@@ -53,8 +53,8 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     may reach past the end of the array, and where the array changes between programs.
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
-    if operand.memory == "gmem":
-        return _in_global_memory(operand)
+    if operand.memory == "gmem" or kernel.platform == "triton":
+        return _in_global_memory(kernel, operand)
     if operand.role == "in" and kernel.subcores and not operand.windowed:
         lists = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
         return lists and not any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
@@ -72,10 +72,15 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     )
 
 
-def _in_global_memory(operand: Operand) -> bool:
-    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied."""
+def _in_global_memory(kernel: Kernel, operand: Operand) -> bool:
+    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied.
+
+    Blocks of Triton are views of an array, which programs see as a whole.
+    """
     known = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
-    return operand.role == "in" and not operand.windowed and not operand.unmodelled and known
+    written = any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
+    moved = operand.windowed and kernel.platform != "triton"
+    return operand.role == "in" and not moved and not operand.unmodelled and known and not written
 
 
 def _table(operand: Operand) -> Table:

@@ -435,6 +435,8 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     """
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
+    if chip.platform == "triton":
+        return kernel.changed(platform=chip.platform)
     # the body was read as a TPU runs it
     unread = problems.READ_AS_TPU(chip.platform)
     return replace(kernel, platform=chip.platform, body_reader=None, unread=unread if kernel.body_reader else "")

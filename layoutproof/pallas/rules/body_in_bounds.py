@@ -58,7 +58,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import inside
-from layoutproof.pallas.elements_in_bounds import elements_inside
+from layoutproof.pallas.triton_elements import elements_inside
 
 OUTSIDE = Template(
     "pallas.body_in_bounds_outside", "the body {what} {elements} of dimension {dim} of {name}, which has {extent}"

@@ -68,6 +68,7 @@ from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
 from layoutproof.pallas.thread_problems import of_threads
+from layoutproof.pallas.triton_threads import of_own_threads
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
 ATOMICS_ORDER = Template(
@@ -124,13 +125,14 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         return ()
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
-    if not parallel and not unordered and not kernel.tensor:
+    if not parallel and not unordered and not kernel.tensor and not kernel.in_body:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
     cores = has_cores(kernel)
     found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]
     found += of_threads(kernel, "meets")
     pair = beside(kernel, body)
     found += _of_iterations(kernel, pair, unordered)
+    found += of_own_threads(kernel, pair) if kernel.in_body else ()
     # cores that signal each other are run, all of them
     touched = [touch for effect in body.effects for touch in touches(effect)] if parallel and not cores else []
     apart = _walked(kernel, touched)
