@@ -166,6 +166,10 @@ def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> tuple[View
         picks.append(one)
         ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
         held += [] if ignored is None else [_not_ignored(one, int(ignored))]
+    chosen = [k for k, one in enumerate(picks) if one is not None]
+    if on.kernel.platform == "triton" and chosen[0] > 0 and chosen == [*range(chosen[0], chosen[-1] + 1)]:
+        # JAX puts such lists where they stand, and lowers them for Triton as if they came first
+        raise UnsupportedOp(problems.LIST_AFTER_SLICE())
     cut = _cut(dims, beside)
     left = dims
     if not _all_of(cut):

@@ -431,3 +431,6 @@ CAS_OF_BLOCK = Template(
 )
 ATOMIC_FOUND = Template("bodies.atomic_found", "what an atomic operation has found in memory")
 VOLATILE_LOAD = Template("bodies.volatile_load", "a volatile load, by which programs may wait for each other")
+LIST_AFTER_SLICE = Template(
+    "bodies.list_after_slice", "lists of places after a slice, which JAX lowers for Triton in another shape"
+)
