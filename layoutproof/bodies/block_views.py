@@ -37,11 +37,16 @@ def block_views(program: Program, kernel: Kernel) -> list[View]:
 def _seen(reference: BodyReference, operand: Operand) -> View:
     """What a program sees of an array: all of it, or its block."""
     blocks = list(enumerate(operand.block))
-    whole = all(b.kind == "blocked" and b.size == n and start_of(operand, k) == Term("int", 0) for (k, b), n in zip(blocks, reference.dims, strict=True))
+    whole = all(
+        b.kind == "blocked" and b.size == n and start_of(operand, k) == Term("int", 0)
+        for (k, b), n in zip(blocks, reference.dims, strict=True)
+    )
     if whole:
         return View(reference)
-    if operand.unmodelled or any(b.kind == "bounded" or b.low or b.high or type(b.size) is not int for b in operand.block):
+    if operand.unmodelled or any(
+        b.kind == "bounded" or b.low or b.high or type(b.size) is not int for b in operand.block
+    ):
         raise UnsupportedOp(operand.unmodelled or problems.TRITON_BLOCK(operand.name))
     slices = tuple(Slice(start_of(operand, k), Term("int", b.size), single=b.kind == "squeezed") for k, b in blocks)
-    after = tuple(int(operand.block[k].size) for k in seen(operand))  # type: ignore[call-overload]
+    after = tuple(int(operand.block[k].size) for k in seen(operand))
     return View(reference, (ViewStep("slices", reference.dims, after, slices),))

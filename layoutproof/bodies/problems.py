@@ -423,9 +423,7 @@ TRITON_ARGUMENTS = Template(
 )
 TRITON_SIZES = Template("bodies.triton_sizes", "{operand} has sizes that are names, and Triton compiles for numbers")
 TRITON_BLOCK = Template("bodies.triton_block", "the block of {operand} is of a kind that Triton does not have")
-MASK_OF_ELEMENTS = Template(
-    "bodies.mask_of_elements", "which elements a mask lets be touched is not known"
-)
+MASK_OF_ELEMENTS = Template("bodies.mask_of_elements", "which elements a mask lets be touched is not known")
 CAS_OF_BLOCK = Template(
     "bodies.cas_of_block", "atomic_cas of a part of an array, which JAX does at the start of the array"
 )

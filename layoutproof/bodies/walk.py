@@ -24,6 +24,7 @@ from layoutproof.bodies.effects import (
     Index,
     Loop,
     StartedCopy,
+    View,
     adds_to,
     is_remote,
     loads_of,
@@ -170,6 +171,15 @@ class BodyWalk:
             return False, None
 
         return self._guarded(ask)
+
+    def place(self, view: View, element: Place, program: Place, within: Iterations) -> Place | None:
+        """Where an element of a view is in its reference; None where that is not known."""
+        try:
+            found = tuple(self._number(term, program, within) for term in places(view, _ints(element)) or ())
+        except BudgetExceeded:
+            return None
+        known = tuple(n for n in found if n is not None)
+        return known if len(known) == len(found) == len(view.reference.dims) else None
 
     def holds(self, condition: Term, program: Place) -> Answer:
         """Whether a condition over the grid's names holds of a program."""

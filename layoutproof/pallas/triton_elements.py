@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
-from layoutproof.bodies.claims import asked
+from layoutproof.bodies.claims import BodyClaim, asked
 from layoutproof.bodies.effects import Body, Index, View, places
+from layoutproof.bodies.row_major import reshaped
 from layoutproof.bodies.touched import Touch, any_element, masked, touches
+from layoutproof.core.claim import Claim
+from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.errors import Undecided
 from layoutproof.core.folding import FALSE, any_of, fold
 from layoutproof.core.message import Message, Template
@@ -31,13 +35,22 @@ PAST_BLOCK = Template(
     "the body {what} element {place} of dimension {dim} of a block of {name}, which has {extent}: no mask leaves it "
     "out, and it is in another block, or in none",
 )
+WIDE = Template(
+    "pallas.index_int32_offset",
+    "the body {what} element {place} of {name}, which is {offset} elements from its start: JAX counts them in int32, "
+    "as the array has no more than 2**32 bytes, and int32 ends at {limit}",
+)
 LOOK_AT_MASK = Template(
     "pallas.body_in_bounds_look_at_mask",
     "mask what is not there, as in mask=start + jnp.arange(block) < {extent}: Triton fills nothing up at the end of an "
     "array, and drops nothing there",
 )
-DEPENDS = Template("pallas.body_in_bounds_element_depends", "which elements of {name} the body {what} depends on {lost}")
+DEPENDS = Template(
+    "pallas.body_in_bounds_element_depends", "which elements of {name} the body {what} depends on {lost}"
+)
 WHERE = Template("pallas.body_in_bounds_element_where", "which elements of {name} the body {what}")
+
+INT32 = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,50 @@ def elements_inside(kernel: Kernel, body: Body) -> tuple[list[Due], int]:
     return found, many
 
 
+def offsets_in_int32(kernel: Kernel) -> Iterator[Obligation]:
+    """A question for each access to an array of which JAX counts elements in int32 though it has more.
+
+    Source: `_compute_offsets_from_indices` of jax/_src/pallas/triton/lowering.py, jax 0.10.2: offsets are of 64 bits
+    where the array has more than 2**32 bytes, and an element has one at least.
+    """
+    body: Body | None = kernel.body if kernel.in_body else None
+    for touch in (touch for effect in (() if body is None else body.effects) for touch in touches(effect)):
+        dims = touch.view.reference.dims
+        size = max(1, ELEMENT_BITS[touch.view.reference.dtype] // 8)
+        if body is not None and prod(dims) > INT32 and prod(dims) * size <= 2 * INT32:
+            yield _wide(kernel, body, touch, dims)
+
+
+def _wide(kernel: Kernel, body: Body, touch: Touch, dims: tuple[int, ...]) -> Obligation:
+    name, what = touch.view.reference.name, touch.does
+    try:
+        element = any_element(touch.view, "at")
+        (offset,) = reshaped(element.place, dims, (prod(dims),))
+        held, doubt = masked(touch, element.index)
+
+        def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
+            return WIDE(what, list(map(value, element.place)), name, value(offset), INT32 - 1)
+
+        far = fold("<=", Term("int", INT32), offset)
+        conditions = [*touch.spot.path, element.condition, *held, far]
+        extra = [offset]
+        found = asked(
+            kernel, body, conditions, touch.spot.loops, element.names, explain, extra=extra, place=element.place
+        )
+    except Undecided as lost:
+        return Obligation(name, undecided(DEPENDS(name, what, lost)), source=touch.spot.source)
+    return _open_or_not(touch, found, doubt, found.claim)
+
+
+def _open_or_not(touch: Touch, found: BodyClaim, doubt: str, claim: Claim) -> Obligation:
+    """An answer, which is open where it is refuted by numbers that nothing says. doubt: of what a mask lets through."""
+    name, what = touch.view.reference.name, touch.does
+    lost = [*found.lost, *([doubt] if doubt else [])]
+    open_ = {Verdict.REFUTED: problems.DEPENDS_ON(WHERE(name, what), " and ".join(lost))} if lost else {}
+    source, tables = touch.spot.source, found.tables
+    return Obligation(name, claim, bool(tables), source=source, leaves_open=open_, tables=tables)
+
+
 def _of(kernel: Kernel, body: Body, touch: Touch) -> Obligation:
     name, what = touch.view.reference.name, touch.does
     try:
@@ -94,16 +151,7 @@ def _of(kernel: Kernel, body: Body, touch: Touch) -> Obligation:
         )
     except Undecided as lost:
         return Obligation(name, undecided(DEPENDS(name, what, lost)), source=touch.spot.source)
-    lost = [*found.lost, *([doubt] if doubt else [])]
-    open_ = {Verdict.REFUTED: problems.DEPENDS_ON(WHERE(name, what), " and ".join(lost))} if lost else {}
-    return Obligation(
-        name,
-        replace(found.claim, hint=hint),
-        reads=bool(found.tables),
-        source=touch.spot.source,
-        leaves_open=open_,
-        tables=found.tables,
-    )
+    return _open_or_not(touch, found, doubt, replace(found.claim, hint=hint))
 
 
 def _said(entry: _Entry, value: Callable[[Term], int], what: str, name: str) -> Message:

@@ -4,7 +4,7 @@ A program is a block of threads, each of which has some elements of an array. No
 global memory but `debug_barrier`, and which thread has which element is the compiler's choice: a load of what the
 program stored, or stores that meet, are not known to come in the order of the code.
 A store after a load of the same elements is in order, since it needs what was loaded, or the same threads do both.
-Source: the lowering of `debug_barrier` in jax/_src/pallas/triton/primitives.py, jax 0.10.2, and docs/dialects of Triton.
+Source: the lowering of `debug_barrier` in jax/_src/pallas/triton/primitives.py, jax 0.10.2.
 """
 
 from __future__ import annotations
@@ -155,7 +155,9 @@ def _meeting(
         one, two = any_element(first.view, "at"), any_element(later.view, "there")
         (mine, doubt), (theirs, other_doubt) = masked(first, one.index), masked(later, two.index)
         there = tuple(map(pair.other, two.place))
-        differ = any_of([fold("!=", a, pair.other(b)) for a, b in zip(one.index, two.index, strict=True)]) if apart else TRUE
+        differ = (
+            any_of([fold("!=", a, pair.other(b)) for a, b in zip(one.index, two.index, strict=True)]) if apart else TRUE
+        )
 
         def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
             return STORES_TWICE(at["first"], name, list(map(value, one.place)))

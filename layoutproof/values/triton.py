@@ -53,9 +53,9 @@ def run_programs(
 
 def _seen(whole: HeldMemory, block: Window, starts: Sequence[tuple[int, int]]) -> HeldMemory | ElementView:
     """A block as a view of its array; -1 stands for the places of elements that the array does not have."""
-    if all(first == 0 and extent == n for (first, extent), n in zip(starts, whole.shape, strict=True)):
-        if not any(kind == "squeezed" for kind, *_ in block.block):
-            return whole
+    squeezed = any(kind == "squeezed" for kind, *_ in block.block)
+    if not squeezed and all(first == 0 and extent == n for (first, extent), n in zip(starts, whole.shape, strict=True)):
+        return whole
     at, inside, size = np.zeros((), np.int64), np.ones((), bool), 1
     for (first, extent), n, (kind, *_) in reversed([*zip(starts, whole.shape, block.block, strict=True)]):
         place = np.arange(first, first + extent)

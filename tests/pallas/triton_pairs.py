@@ -15,7 +15,7 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 
-F, I = jnp.float32, jnp.int32
+F, N = jnp.float32, jnp.int32
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,10 @@ def row_sum(other: bool = True) -> Any:
         found = plgpu.load(x, mask=at < 1000, other=0.0 if other else None)
         o[...] = jnp.sum(found)
 
-    specs = {"in_specs": [pl.BlockSpec((None, 1024), lambda i: (i, 0))], "out_specs": pl.BlockSpec((None,), lambda i: (i,))}
+    specs = {
+        "in_specs": [pl.BlockSpec((None, 1024), lambda i: (i, 0))],
+        "out_specs": pl.BlockSpec((None,), lambda i: (i,)),
+    }
     return call(body, array(16), (16,), **specs)
 
 
@@ -174,7 +177,7 @@ def scattered(by: int = 1) -> Any:
         to = at ^ 1 if by == 1 else at // 2
         plgpu.store(o.at[to], x[...])
 
-    return call(body, array(64, dtype=I), (1,))
+    return call(body, array(64, dtype=N), (1,))
 
 
 def counted(step: int = 4) -> Any:
@@ -184,10 +187,10 @@ def counted(step: int = 4) -> Any:
         del start
         found = x[pl.ds(pl.program_id(0) * 64, 64)]
         kind = jnp.clip(found, 0, 15) // step
-        plgpu.atomic_add(o, (kind,), jnp.ones((64,), I))
+        plgpu.atomic_add(o, (kind,), jnp.ones((64,), N))
 
-    made = call(body, array(4, dtype=I), (8,), input_output_aliases={1: 0})
-    return lambda x: made(x, jnp.zeros((4,), I))
+    made = call(body, array(4, dtype=N), (8,), input_output_aliases={1: 0})
+    return lambda x: made(x, jnp.zeros((4,), N))
 
 
 def greatest(plain: bool = False) -> Any:
@@ -205,16 +208,31 @@ def greatest(plain: bool = False) -> Any:
     return lambda x: made(x, jnp.full((1,), -jnp.inf, F))
 
 
-def reversed_in_blocks(apart: bool = True) -> Any:
-    """Each 64 of f32[512], of which the first half is added to the second, in place."""
+def halves(apart: bool = True, barrier: bool = False) -> Any:
+    """Each 64 of f32[512], of which a half is stored before the other one is loaded, in place."""
 
     def body(x: Any, o: Any) -> None:
         first = pl.program_id(0) * 64
-        low = x[pl.ds(first, 32)]
-        o[pl.ds(first, 32)] = low
-        o[pl.ds(first + 32, 32)] = x[pl.ds(first + (32 if apart else 16), 32)] + low
+        o[pl.ds(first, 32)] = x[pl.ds(first, 32)] + 1
+        if barrier:
+            plgpu.debug_barrier()
+        o[pl.ds(first + 32, 32)] = x[pl.ds(first + (32 if apart else 16), 32)] + 1
 
     return call(body, array(512), (8,), input_output_aliases={0: 0})
+
+
+def tickets(used: bool = True) -> Any:
+    """A number for each of 8 programs, in the order in which they come."""
+
+    def body(start: Any, o: Any, n: Any) -> None:
+        del start
+        i = pl.program_id(0)
+        mine = plgpu.atomic_add(n, (i * 0,), jnp.int32(1))
+        o[i] = mine if used else i
+
+    out = (array(8, dtype=N), array(1, dtype=N))
+    made = call(body, out, (8,), input_output_aliases={0: 1})
+    return lambda: made(jnp.zeros((1,), N))
 
 
 def guarded(last: int = 7) -> Any:
@@ -255,51 +273,111 @@ PAIRS: dict[str, TritonPair] = {
         copied_blocks, (array(512),), {"step": 63}, "body_races", "programs 0 and 1 store element 63", (63,), DOUBLED
     ),
     "store_for_atomic_add": TritonPair(
-        total, (array(512, 64),), {"atomic": False}, "body_races", "8 programs store one sum", (0,),
-        lambda x: jnp.sum(x, axis=0), True,
+        total,
+        (array(512, 64),),
+        {"atomic": False},
+        "body_races",
+        "8 programs store one sum",
+        (0,),
+        lambda x: jnp.sum(x, axis=0),
+        True,
     ),
     "nothing_to_add_to": TritonPair(
-        total, (array(512, 64),), {"kept": False}, "initialised", "an output is added to that nothing filled", (0,),
+        total,
+        (array(512, 64),),
+        {"kept": False},
+        "initialised",
+        "an output is added to that nothing filled",
+        (0,),
         lambda x: jnp.sum(x, axis=0),
     ),
     "other_missing_in_max": TritonPair(
-        row_max, ROWS, {"other": False}, "undefined_values", "24 of 1024 elements are anything", (0,),
-        lambda x: jnp.max(x, axis=1), True,
+        row_max,
+        ROWS,
+        {"other": False},
+        "undefined_values",
+        "24 of 1024 elements are anything",
+        (0,),
+        lambda x: jnp.max(x, axis=1),
+        True,
     ),
     "max_past_the_row": TritonPair(
-        row_max, ROWS, {"most": 1001}, "body_in_bounds", "element 1000 is in the next row", (0, 1000),
-        lambda x: jnp.max(x, axis=1), True,
+        row_max,
+        ROWS,
+        {"most": 1001},
+        "body_in_bounds",
+        "element 1000 is in the next row",
+        (0, 1000),
+        lambda x: jnp.max(x, axis=1),
+        True,
     ),
     "other_missing_in_sum": TritonPair(
-        row_sum, ROWS, {"other": False}, "undefined_values", "24 of 1024 elements are anything", (0,),
+        row_sum,
+        ROWS,
+        {"other": False},
+        "undefined_values",
+        "24 of 1024 elements are anything",
+        (0,),
         lambda x: jnp.sum(x, axis=1),
     ),
     "loop_too_long": TritonPair(
-        in_steps, (array(64, 512),), {"turns": 9}, "body_in_bounds", "a ninth part of 64 columns of 512", (0, 512),
+        in_steps,
+        (array(64, 512),),
+        {"turns": 9},
+        "body_in_bounds",
+        "a ninth part of 64 columns of 512",
+        (0, 512),
         lambda x: jnp.sum(x, axis=1),
     ),
     "deep_loop_too_long": TritonPair(
-        matmul, (array(256, 128), array(128, 128)), {"turns": 5}, "body_in_bounds", "a fifth part of 32 of 128", (0, 128),
+        matmul,
+        (array(256, 128), array(128, 128)),
+        {"turns": 5},
+        "body_in_bounds",
+        "a fifth part of 32 of 128",
+        (0, 128),
         lambda x, y: x @ y,
     ),
     "columns_never_stored": TritonPair(
-        matmul, (array(256, 128), array(128, 128)), {"grid": (4, 1)}, "outputs_stored", "64 of 128 columns", (0, 64),
+        matmul,
+        (array(256, 128), array(128, 128)),
+        {"grid": (4, 1)},
+        "outputs_stored",
+        "64 of 128 columns",
+        (0, 64),
         lambda x, y: x @ y,
     ),
     "rows_not_masked": TritonPair(
-        matrix, (array(100, 60),) * 2, {"rows_masked": False}, "body_in_bounds", "rows 100 to 127 of 100", (100, 0),
-        lambda x, y: x + y, True,
+        matrix,
+        (array(100, 60),) * 2,
+        {"rows_masked": False},
+        "body_in_bounds",
+        "rows 100 to 127 of 100",
+        (100, 0),
+        lambda x, y: x + y,
+        True,
     ),
     "index_below_zero": TritonPair(
         gathered, (array(512),), {"whole": False}, "body_in_bounds", "510 - 511 is -1", (-1,), lambda x: x[::-1]
     ),
     "two_at_one_place": TritonPair(
-        scattered, (array(64, dtype=I),), {"by": 2}, "body_races", "0 and 1 are stored at 0", (0,),
+        scattered,
+        (array(64, dtype=N),),
+        {"by": 2},
+        "body_races",
+        "0 and 1 are stored at 0",
+        (0,),
         lambda x: x.reshape(32, 2)[:, ::-1].reshape(64),
     ),
     "store_for_atomic_max": TritonPair(
-        greatest, (array(512),), {"plain": True}, "body_races", "8 programs store one number", (0,),
-        lambda x: jnp.max(x)[None], True,
+        greatest,
+        (array(512),),
+        {"plain": True},
+        "body_races",
+        "8 programs store one number",
+        (0,),
+        lambda x: jnp.max(x)[None],
+        True,
     ),
     "guarded_away": TritonPair(
         guarded, (array(512),), {"last": 6}, "outputs_stored", "program 7 stores nothing", (448,), DOUBLED

@@ -8,6 +8,8 @@ Asked for every program, every iteration of every loop, and every content of tab
 accesses too, because a mask of the TPU does not excuse the slice. Slices are asked one view after the other, each
 inside the shape that it cuts. Of a copy to another device, and of a signal, the place along each axis of the mesh is
 asked likewise.
+Of a kernel for Triton each element is asked that a mask lets be touched, in its block and in its array: nothing is
+filled up at the array's end, and nothing is dropped there.
 Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 15 of 8; on device 0 is
 `lax.rem(me - 1, n)` -1.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): no bounds check by default; `interpret_pallas_call.py` for what is hidden.

@@ -11,6 +11,9 @@ Of SparseCores every subcore runs a program, and those of one core share `VMEM_S
 of their runs, between barriers that all of them reach, do not happen at the same time; additions to one element by
 copies or `addupdate_scatter` commute. Iterations of a `parallel_loop` have
 no order either: two that meet in one element of any memory, one writing, are a race of their program with itself.
+Of Triton all programs run at once, and an operation in one go (`atomic_add`) meets the same one in any order. Two
+elements of one store at one place are a race, too; what a program stores and loads again is unknown without a
+`debug_barrier`, since threads have the elements that the compiler gives them.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
 it for the sizes that are run, on two cores; the compiler says nothing.
@@ -50,7 +53,7 @@ from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, masked, same_place, touches
-from layoutproof.bodies.values import Index, Lost, Value
+from layoutproof.bodies.values import Index, Value
 from layoutproof.bodies.warpgroups import kept_apart
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, Unsupported
@@ -71,9 +74,7 @@ from layoutproof.pallas.thread_problems import of_threads
 from layoutproof.pallas.triton_threads import of_own_threads
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
-ATOMICS_ORDER = Template(
-    "pallas.body_races_atomics_order", "atomic operations whose results are used may order them"
-)
+ATOMICS_ORDER = Template("pallas.body_races_atomics_order", "atomic operations whose results are used may order them")
 SIGNALS_ORDER = Template("pallas.body_races_signals_order", "signals between them may order them")
 BARRIER_ORDERS = Template(
     "pallas.body_races_barrier_orders", "a barrier that not every program reaches equally often may order them"

@@ -69,6 +69,7 @@ STARTED = Template(
 KEPT = Template("pallas.outputs_stored_kept", ": it is {shared} where nothing is stored, and {elsewhere}")
 NEVER = Template("pallas.outputs_stored_never", "the body never stores into {name}{beside}")
 NO_COPY = Template("pallas.outputs_stored_no_copy", "no program copies to {what}{by}{beside}")
+NO_STORE_OF = Template("pallas.outputs_stored_no_store_of", "no program stores {what}{by}{beside}")
 NO_STORE = Template("pallas.outputs_stored_no_store", "no program of the visit of program {program} stores {what}{by}")
 LOOK_AT_OUTPUT = Template(
     "pallas.outputs_stored_look_at_output",
@@ -315,7 +316,7 @@ class _UnstoredOutput:
         what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
         by = _stored_at(self.stores)
         if not self.visit.programs:
-            return NO_COPY(what, by, self.beside)
+            return (NO_STORE_OF if self.kernel.in_body else NO_COPY)(what, by, self.beside)
         return NO_STORE(tuple(at["program"]), what, by)
 
     def hint(self, at: Point, on: Numbers) -> str:

@@ -16,7 +16,7 @@ Refuted:
 Proved:
     layoutproof ask parallel_writes '{kernel: {grid: [2], semantics: [parallel],
         outputs: [{name: o, array: "f32[16,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
-Limits: Windows; `body_races` is about other writes of the body.
+Limits: Windows; `body_races` is about other writes of the body, and about all of one for Triton that is read.
 """
 
 from __future__ import annotations

@@ -108,6 +108,7 @@ LOOK_AT_PADDING = Template(
     "pallas.undefined_values_look_at_padding",
     "look at what is made of {reference} before its padding is left out by jnp.where",
 )
+STORED = Template("pallas.undefined_values_stored", "element {element} of {reference} is {origin}")
 COPIED = Template("pallas.undefined_values_copied", "element {element} of what is copied to {reference} is {origin}")
 
 
@@ -364,10 +365,13 @@ def _copied(
             needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
-                told = COPIED(list(element), reference.name, _named(kernel, origin))
+                placed = walk.place(store.view, element, program, within) if isinstance(store, Access) else None
+                told = (COPIED if placed is None else STORED)(
+                    list(placed or element), reference.name, _named(kernel, origin)
+                )
                 more = _missed_words(kernel, origin)
                 reason = restated(f"{told}{more}", told, missed=more)
-                found = {"program": program, "element": element, **needed}
+                found = {"program": program, "element": element if placed is None else placed, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
                 yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))
