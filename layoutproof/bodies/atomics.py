@@ -17,9 +17,7 @@ from layoutproof.ir.program import Equation, planted
 def _rmw(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    kind = equation.params["atomic_type"]
-    # an exchange needs nothing of what was there, and what it puts there replaces it
-    return _done(on, equation, view, as_array(value), mask, str(getattr(kind, "value", kind)))
+    return _done(on, equation, view, as_array(value), mask, str(equation.params["atomic_type"]))
 
 
 def _cas(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -35,6 +33,7 @@ def _done(
     on: Pass, equation: Equation, view: View, value: Value, mask: Value | None, operation: str
 ) -> list[BodyValue]:
     told = on.is_used(equation.outvars[0])
+    # an exchange needs nothing of what was there, and what it puts there replaces it
     kind = "write" if operation == "xchg" and not told else "add"
     on.effects.append(Access(kind, view, on.spot(), value, mask, atomic=operation, told=told))
     found = equation.outvars[0].aval

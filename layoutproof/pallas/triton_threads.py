@@ -35,6 +35,7 @@ OWN_ORDER = Template(
     "is between them",
 )
 TWICE = Template("pallas.body_races_twice", "whether a store writes two elements to one place of {name}")
+DOES_BOTH = Template("pallas.body_races_does_both", "program {program} does both at {name}{place}")
 STORES_TWICE = Template(
     "pallas.body_races_stores_twice",
     "program {program} stores two elements to {name}{place} at once: which of them stays is chance",
@@ -160,7 +161,7 @@ def _meeting(
         )
 
         def explain(at: Point, on: Numbers, value: Callable[[Term], int]) -> str:
-            return STORES_TWICE(at["first"], name, list(map(value, one.place)))
+            return (STORES_TWICE if apart else DOES_BOTH)(at["first"], name, list(map(value, one.place)))
 
         found = asked(
             kernel,

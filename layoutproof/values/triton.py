@@ -71,8 +71,7 @@ def _seen(whole: HeldMemory, block: Window, starts: Sequence[tuple[int, int]]) -
 
 def _rmw(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
-    kind = equation.params["atomic_type"]
-    operation = str(getattr(kind, "value", kind))
+    operation = str(equation.params["atomic_type"])
     if operation != "add" and operation not in OPERATIONS:
         raise on.refuse(f"atomic_{operation}")
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)

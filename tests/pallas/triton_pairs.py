@@ -139,7 +139,7 @@ def matmul(turns: int = 4, grid: tuple[int, int] = (4, 2)) -> Any:
 
         def step(k: Any, acc: Any) -> Any:
             deep = pl.ds(k * 32, 32)
-            return acc + pl.dot(x[rows, deep], y[deep, columns])
+            return acc + plgpu.dot(x[rows, deep], y[deep, columns])
 
         o[rows, columns] = lax.fori_loop(0, turns, step, jnp.zeros((64, 64), F))
 
@@ -216,7 +216,7 @@ def halves(apart: bool = True, barrier: bool = False) -> Any:
         o[pl.ds(first, 32)] = x[pl.ds(first, 32)] + 1
         if barrier:
             plgpu.debug_barrier()
-        o[pl.ds(first + 32, 32)] = x[pl.ds(first + (32 if apart else 16), 32)] + 1
+        o[pl.ds(first + 32, 32)] = x[pl.ds(first + (32 if apart else 0), 32)] + 1
 
     return call(body, array(512), (8,), input_output_aliases={0: 0})
 

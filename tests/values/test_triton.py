@@ -110,4 +110,4 @@ def test_places_that_are_named_twice_are_added_twice() -> None:
     made = call(body, array(32), (1,), input_output_aliases={1: 0})
     function = lambda x: made(x, jnp.zeros((32,), jnp.float32))  # noqa: E731
     assert lp.same(function, lambda x: x.reshape(32, 2).sum(1), array(64)).verdict is Verdict.SAMPLED
-    assert lp.same(function, lambda x: x.reshape(32, 2)[:, 1], array(64)).verdict is Verdict.REFUTED
+    assert lp.same(function, lambda x: x[:32], array(64)).verdict is Verdict.REFUTED
