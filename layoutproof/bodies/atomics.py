@@ -8,7 +8,7 @@ from __future__ import annotations
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.effects import Access, View
-from layoutproof.bodies.memory import through, view_of
+from layoutproof.bodies.memory import through, truths, view_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Value, dims_of
 from layoutproof.ir.program import Equation, planted
@@ -17,7 +17,7 @@ from layoutproof.ir.program import Equation, planted
 def _rmw(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    return _done(on, equation, view, as_array(value), mask, str(equation.params["atomic_type"]))
+    return _done(on, equation, view, as_array(value), truths(mask), str(equation.params["atomic_type"]))
 
 
 def _cas(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

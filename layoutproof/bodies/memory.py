@@ -25,6 +25,7 @@ from layoutproof.bodies.effects import (
     places,
     writes_to,
 )
+from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.row_major import reshaped
@@ -504,6 +505,16 @@ def load(
     return _masked(access.name, value, mask, other)
 
 
+def truths(mask: Value | None) -> Value | None:
+    """A mask whose elements are conditions, also where they are loaded; None = none."""
+    if mask is None:
+        return None
+    undefined = None if mask.defined else mask.undefined
+    found = Value(mask.dims, mask.dtype, lambda index: condition_of(mask.number(index)), undefined, span=mask.span)
+    found.same, found.made = mask.same, mask.made
+    return found
+
+
 def described(step: ViewStep) -> tuple[object, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
@@ -570,13 +581,13 @@ def _masked_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     if equation.params.get("is_volatile"):
         raise UnsupportedOp(problems.VOLATILE_LOAD())
     view = through(on, view_of(on, reference), transforms)
-    return [load(on, view, equation.outvars[0], mask, other)]
+    return [load(on, view, equation.outvars[0], truths(mask), other)]
 
 
 def _masked_swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    return _stored(on, view, value, mask, equation.outvars[0])
+    return _stored(on, view, value, truths(mask), equation.outvars[0])
 
 
 def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) -> View:

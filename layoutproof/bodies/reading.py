@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.bodies import problems
+from layoutproof.bodies.bit_terms import UnsupportedOp
 from layoutproof.bodies.block_views import block_views
 from layoutproof.bodies.effects import Body, BodyReference, View
 from layoutproof.bodies.integers import condition_of
@@ -14,6 +15,7 @@ from layoutproof.bodies.interpreter import Begin, body_of
 from layoutproof.bodies.values import Value, dims_of, number
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import BudgetExceeded, Unsupported, failure
+from layoutproof.core.message import message_of
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
 from layoutproof.kernel.kernel import Kernel, in_place
@@ -110,8 +112,8 @@ def read_body(
         else:
             references = references_of(body, kernel)
             found = body_of(body, references, kernel, version=version, begin=begin)
-    except BudgetExceeded as over:
-        return Body(references, unmodelled=((str(over), kernel.source),))
+    except (BudgetExceeded, UnsupportedOp) as refused:
+        return Body(references, unmodelled=((message_of(refused), kernel.source),))
     except Exception as error:
         # mostly a parameter that another version of JAX stores in another form
         return Body(references, unmodelled=((problems.BODY_AS(version, failure(error)), kernel.source),))

@@ -89,7 +89,7 @@ def offsets_in_int32(kernel: Kernel) -> Iterator[Obligation]:
     body: Body | None = kernel.body if kernel.in_body else None
     for touch in (touch for effect in (() if body is None else body.effects) for touch in touches(effect)):
         dims = touch.view.reference.dims
-        size = max(1, ELEMENT_BITS[touch.view.reference.dtype] // 8)
+        size = max(1, ELEMENT_BITS.get(touch.view.reference.dtype, 8) // 8)
         if body is not None and prod(dims) > INT32 and prod(dims) * size <= 2 * INT32:
             yield _wide(kernel, body, touch, dims)
 

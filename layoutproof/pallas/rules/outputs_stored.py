@@ -28,6 +28,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import Access, Body, BodyReference, Committed, Freed, Signal, StartedCopy, Wait
 from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.stored import StoredRegion, Visit, stores_into, unstored, visit_of
@@ -111,7 +112,10 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     position = kernel.outputs.index(operand)
     shared = [kernel.inputs[a] for a, out in kernel.aliases if out == position and a >= 0]
-    reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
+    reference = next((r for r in body.references if r.name == operand.name and r.role == "out"), None)
+    if reference is None:
+        # a body of which nothing is read
+        return replace(not_modelled(kernel, body)[0], subject=operand.name)
     sent = stored_of_devices(kernel, reference)
     if sent is not None:
         return replace(sent, severity="error" if operand.live and not shared else "info")
