@@ -7,7 +7,7 @@ Source: jax/_src/pallas/triton/lowering.py and primitives.py, jax 0.10.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -37,7 +37,7 @@ OPERATIONS = ("max", "min")
 
 def run_programs(
     on: Walking, body: Program, grid: tuple[int, ...], counted: tuple[int, ...], blocks: Sequence[Window],
-    wholes: Sequence[HeldMemory], starts: Any,
+    wholes: Sequence[HeldMemory], starts: Callable[[Window, tuple[int, ...]], Sequence[tuple[int, int]]],
 ) -> None:  # fmt: skip
     """Runs the programs of a grid. counted: as of `GridPosition`.  wholes: of each block its array.
 

@@ -27,10 +27,11 @@ from layoutproof.pallas.records import read_records
 from tests.gpu_lowering import lowered_for_cuda
 from tests.pallas.triton_page import page
 from tests.pallas.triton_pairs import PAIRS, F, N, add_one, array, call, counted, halves, tickets
+from tests.said import Said, words
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="read from jax 0.10.2"),
 ]
 
 SIDES = pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
@@ -108,7 +109,7 @@ def test_what_a_program_stores_and_loads_again_is_in_no_known_order() -> None:
     assert not decided(halves(), given)
     found = decided(halves(apart=False), given)
     assert {(f.question, f.verdict) for f in found} == {("body_races", Verdict.UNKNOWN)}
-    assert all("no debug_barrier is between them (program (0,) does both at outputs[" in f.reason for f in found)
+    assert all(Said("pallas.body_races_own_order", name="outputs").of(f.reason) for f in found)
     assert not decided(halves(apart=False, barrier=True), given)
 
 
@@ -126,7 +127,7 @@ def test_atomic_operations_whose_results_are_used_may_order_programs() -> None:
         function = call(body, (array(1, dtype=N), array(1, dtype=N)), (8,), input_output_aliases={0: 1})
         (found,) = decided(function, (array(1, dtype=N),))
         assert (found.question, found.verdict) == ("body_races", Verdict.UNKNOWN if used else Verdict.REFUTED)
-        assert ("atomic operations whose results are used" in found.reason) is used
+        assert (words("pallas.body_races_atomics_order") in found.reason) is used
 
 
 def test_two_atomic_operations_do_not_commute() -> None:
@@ -156,19 +157,19 @@ def test_what_is_not_modelled_is_refused_by_name() -> None:
     blocks = {"in_specs": [spec], "out_specs": spec, "input_output_aliases": {0: 0}}
     found = decided(call(swapped, out, (4,), **blocks), (out,))
     assert {f.verdict for f in found} == {Verdict.UNKNOWN}
-    assert all("atomic_cas of a part of an array" in f.reason for f in found if "not modelled" in f.reason)
+    assert any(words("bodies.cas_of_block") in f.reason for f in found)
 
     def polled(x: Any, o: Any) -> None:
         o[...] = plgpu.load(x, volatile=True)
 
     found = decided(call(polled, array(4), (1,)), (array(4),))
-    assert any("a volatile load" in f.reason for f in found)
+    assert any(words("bodies.volatile_load") in f.reason for f in found)
 
     def columns(x: Any, o: Any) -> None:
         o[...] = x[:, jnp.arange(8)]
 
     found = decided(call(columns, array(16, 8), (1,)), (array(16, 8),))
-    assert any("lists of places after a slice" in f.reason for f in found)
+    assert any(words("bodies.list_after_slice") in f.reason for f in found)
 
 
 def test_an_index_past_a_block_is_in_another_one() -> None:
@@ -181,7 +182,7 @@ def test_an_index_past_a_block_is_in_another_one() -> None:
 
     (found,) = decided(call(body, array(512), (8,), in_specs=[spec], out_specs=spec), (array(512),))
     assert (found.question, found.counterexample) == ("body_in_bounds", {"program": (0,), "element": (64,)})
-    assert "of a block of args[0]" in found.reason
+    assert Said("pallas.body_in_bounds_past_block", name="args[0]", place=64).of(found.reason)
 
 
 @pytest.mark.parametrize(("rows", "wide"), [(32768, False), (65536, True), (131072, False)])

@@ -14,7 +14,8 @@ from tests.pallas.wheel_ops import NOT_TRACED, Op, ops
 HEAD = """# Pallas operations of the jax wheel
 
 Grids and BlockSpecs, traced on shapes from jax 0.10.2 and judged by the rules measured on libtpu 0.0.52 (`triton`:
-read from jax 0.10.2). Of kernels for [Triton](triton.md) the bodies are judged, too.
+read from jax 0.10.2).
+Bodies are judged for [Triton](triton.md) alone.
 `python -m tests.pallas.wheel_table` prints this page; `tests/pallas/test_wheel.py` holds it against a fresh run.
 
 | operation | target | calls | proved | unknown | refuted (error / warning / info) | what |

@@ -22,7 +22,7 @@ from tests.pallas.triton_pairs import N, array, call
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the kernels are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="read from jax 0.10.2"),
 ]
 
 

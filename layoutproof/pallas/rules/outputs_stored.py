@@ -104,6 +104,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if not body.references:
+        # a body of which nothing is read
+        return tuple(not_modelled(kernel, body))
     # a semaphore is counted up, and holds nothing that is stored: `dma_order` asks about it
     held = [o for o in kernel.outputs if o.memory != "semaphore"]
     return for_each_operand(held, lambda operand: [_of(kernel, body, operand)])
@@ -112,10 +115,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
 def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     position = kernel.outputs.index(operand)
     shared = [kernel.inputs[a] for a, out in kernel.aliases if out == position and a >= 0]
-    reference = next((r for r in body.references if r.name == operand.name and r.role == "out"), None)
-    if reference is None:
-        # a body of which nothing is read
-        return replace(not_modelled(kernel, body)[0], subject=operand.name)
+    reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
     sent = stored_of_devices(kernel, reference)
     if sent is not None:
         return replace(sent, severity="error" if operand.live and not shared else "info")

@@ -365,13 +365,11 @@ def _copied(
             needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
-                placed = walk.place(store.view, element, program, within) if isinstance(store, Access) else None
-                told = (COPIED if placed is None else STORED)(
-                    list(placed or element), reference.name, _named(kernel, origin)
-                )
+                shown, words = _shown(walk, store, program, within, element)
+                told = words(list(shown), reference.name, _named(kernel, origin))
                 more = _missed_words(kernel, origin)
                 reason = restated(f"{told}{more}", told, missed=more)
-                found = {"program": program, "element": element if placed is None else placed, **needed}
+                found = {"program": program, "element": shown, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
                 yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))
@@ -381,3 +379,11 @@ def _copied(
             undecided(UNKNOWN(_what(reference), why_unknown(states, claim, None))),
             source=store.spot.source,
         )
+
+
+def _shown(
+    walk: BodyWalk, store: Access | StartedCopy, program: Place, within: Mapping[str, int], element: Place
+) -> tuple[Place, Template]:
+    """Where an element that is stored is in the array, and of one that is copied in the copy, with the words for it."""
+    placed = walk.place(store.view, element, program, within) if isinstance(store, Access) else None
+    return (element, COPIED) if placed is None else (placed, STORED)
