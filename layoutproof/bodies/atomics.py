@@ -13,11 +13,18 @@ from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.values import Value, dims_of
 from layoutproof.ir.program import Equation, planted
 
+OF_FLOATS = ("add", "max", "min")
+"""Operations that JAX 0.10.2 lowers as those of floats for every array (`_atomic_lowering_rule`); for single numbers it
+looks at their type."""
+
 
 def _rmw(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    return _done(on, equation, view, as_array(value), truths(mask), str(equation.params["atomic_type"]))
+    operation, given = str(equation.params["atomic_type"]), as_array(value)
+    if given.dims and getattr(given.dtype, "kind", "") in "iu" and operation in OF_FLOATS:
+        raise UnsupportedOp(problems.INTEGERS_AS_FLOATS(operation))
+    return _done(on, equation, view, given, truths(mask), operation)
 
 
 def _cas(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

@@ -424,6 +424,9 @@ TRITON_ARGUMENTS = Template(
 TRITON_SIZES = Template("bodies.triton_sizes", "{operand} has sizes that are names, and Triton compiles for numbers")
 TRITON_BLOCK = Template("bodies.triton_block", "the block of {operand} is of a kind that Triton does not have")
 MASK_OF_ELEMENTS = Template("bodies.mask_of_elements", "which elements a mask lets be touched is not known")
+INTEGERS_AS_FLOATS = Template(
+    "bodies.integers_as_floats", "atomic_{operation} of an array of integers, which JAX lowers as one of floats"
+)
 CAS_OF_BLOCK = Template(
     "bodies.cas_of_block", "atomic_cas of a part of an array, which JAX does at the start of the array"
 )

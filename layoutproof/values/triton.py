@@ -74,6 +74,9 @@ def _rmw(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped
     operation = str(equation.params["atomic_type"])
     if operation != "add" and operation not in OPERATIONS:
         raise on.refuse(f"atomic_{operation}")
+    integers = equation.outvars[0].aval.dtype.kind in "iu"
+    if integers and equation.outvars[0].aval.shape:
+        raise on.refuse(f"atomic_{operation} of an array of integers, which JAX lowers as one of floats")
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     held = mask_of(on, mask, view.shape)
     at = places_of(view)
@@ -84,7 +87,7 @@ def _rmw(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped
         raise on.refuse("what an atomic operation has found in memory")
     at = at if held is None else np.where(held, at, -1)
     whole = ElementView(view.memory, at, at.shape)
-    if operation == "add" and equation.outvars[0].aval.dtype.kind not in "iu":
+    if operation == "add" and not integers:
         add_to(on, whole, value)
     else:
         _combined(on, equation, whole, value, operation)

@@ -165,6 +165,13 @@ def test_what_is_not_modelled_is_refused_by_name() -> None:
     found = decided(call(polled, array(4), (1,)), (array(4),))
     assert any(words("bodies.volatile_load") in f.reason for f in found)
 
+    def added(x: Any, o: Any) -> None:
+        plgpu.atomic_add(o, (slice(None),), x[...])
+
+    found = decided(call(added, out, (1,)), (out,))
+    assert any(words("bodies.integers_as_floats", operation="add") in f.reason for f in found)
+    assert "atomic_add" in lp.same(call(added, out, (1,)), lambda x: x, out).reason
+
     def columns(x: Any, o: Any) -> None:
         o[...] = x[:, jnp.arange(8)]
 

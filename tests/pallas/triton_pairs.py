@@ -187,10 +187,10 @@ def counted(step: int = 4) -> Any:
         del start
         found = x[pl.ds(pl.program_id(0) * 64, 64)]
         kind = jnp.clip(found, 0, 15) // step
-        plgpu.atomic_add(o, (kind,), jnp.ones((64,), N))
+        plgpu.atomic_add(o, (kind,), jnp.ones((64,), F))
 
-    made = call(body, array(4, dtype=N), (8,), input_output_aliases={1: 0})
-    return lambda x: made(x, jnp.zeros((4,), N))
+    made = call(body, array(4), (8,), input_output_aliases={1: 0})
+    return lambda x: made(x, jnp.zeros((4,), F))
 
 
 def greatest(plain: bool = False) -> Any:
