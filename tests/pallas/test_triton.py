@@ -25,6 +25,7 @@ from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
 from layoutproof.pallas.records import read_records
 from tests.gpu_lowering import lowered_for_cuda
+from tests.pallas.random_triton import drawn
 from tests.pallas.triton_page import page
 from tests.pallas.triton_pairs import PAIRS, F, N, add_one, array, call, counted, halves, tickets
 from tests.said import Said, words
@@ -240,6 +241,17 @@ def test_a_record_says_the_same(tmp_path: Path) -> None:
             assert isinstance(again, Kernel)
             told = [[(f.question, f.verdict) for f in judge(each, target="triton")] for each in (one, again)]
             assert sorted(set(told[0])) == sorted(set(told[1]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_kernels_against_their_definition(seed: int) -> None:
+    """Each question is proved where the answer is yes, and refuted where it is no."""
+    one = drawn(seed)
+    function, given = one.function()
+    found = [f for f in lp.kernels(function, *given).findings if f.asked and f.severity == "error"]
+    for question, wrong in one.wrong().items():
+        said = min((f.verdict for f in found if f.question == question), default=None)
+        assert said is (Verdict.REFUTED if wrong else Verdict.PROVED), (question, one)
 
 
 def test_the_page_is_what_a_run_says() -> None:
