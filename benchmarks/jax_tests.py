@@ -1,7 +1,8 @@
 """JAX's own tests of Pallas as cases: `python benchmarks/jax_tests.py FILE --target v6e`.
 
 A file is one of `tests/pallas` of a checkout of jax-ml/jax: `tpu_sparsecore_pallas_test.py` for v6e,
-`mosaic_gpu_test.py` and the `gpu_pallas_interpret_*race_detection_test.py` for mosaic_gpu.
+`mosaic_gpu_test.py` and the `gpu_pallas_interpret_*race_detection_test.py` for mosaic_gpu, `triton_pallas_test.py` for
+triton.
 
 Each test is traced as it stands, without its checks, and every kernel that it makes is judged. Prints what is not
 proved of each, and the counts. Where a test says whether its kernel has a race, that is held against the questions

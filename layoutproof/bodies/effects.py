@@ -36,6 +36,8 @@ TENSOR = "tcgen05_commit_arrive"
 """The order of MMAs on tensor memory, named by what says that all of them before it have ended."""
 TENSOR_LOADS, TENSOR_STORES = "wait_load_tmem", "commit_tmem"
 """Those of loads of tensor memory and of stores to it, named by what waits for them."""
+ATOMICS = ("add", "max", "min", "and", "or", "xor")
+"""Atomic operations that give the same in any order, each with itself."""
 WARPS = 4
 """The warps of a warpgroup (`WarpMesh` in jax/_src/pallas/mosaic_gpu/core.py)."""
 
@@ -182,6 +184,8 @@ class Access:
     here the one that it gives.
     queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
     across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
+    atomic: the operation of one that no other program's comes between, a word of `ATOMICS` or another one, "" = it is
+    none.  told: of such a one, whether the body uses what was there before, by which programs may order themselves.
     """
 
     kind: str
@@ -191,6 +195,8 @@ class Access:
     mask: Any = None
     queue: str = ""
     across: str = ""
+    atomic: str = ""
+    told: bool = False
 
     @property
     def name(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from layoutproof.bodies import (
     arithmetic,
+    atomics,
     choosing,
     control,
     copies,
@@ -77,6 +78,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **shapes.PRIMITIVES,
     **reductions.PRIMITIVES,
     **memory.PRIMITIVES,
+    **atomics.PRIMITIVES,
     **control.PRIMITIVES,
     **copies.PRIMITIVES,
     **programs.PRIMITIVES,

@@ -25,8 +25,10 @@ from layoutproof.bodies.effects import (
     places,
     writes_to,
 )
+from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory_state import inside
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.bodies.row_major import reshaped
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.folding import TRUE, all_of, any_of, constant, fold, negation
@@ -83,7 +85,7 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
             if view.steps:
                 raise UnsupportedOp(problems.VIEW_OF_PART(transform.kind))
         elif transform is not None:
-            view = View(view.reference, (*view.steps, _step(on, view, transform)))
+            view = View(view.reference, (*view.steps, *_steps(on, view, transform)))
     return view
 
 
@@ -117,17 +119,18 @@ def _member(on: Pass, union: View, transform: Other, lies: Sequence[Transform | 
     return found
 
 
-def _step(on: Pass, view: View, transform: Transform) -> ViewStep:
+def _steps(on: Pass, view: View, transform: Transform) -> tuple[ViewStep, ...]:
     dims = view.dims
     if dims is None:
         raise UnsupportedOp(problems.VIEW_OF_VIEW())
     if isinstance(transform, Indexed) and any(map(_is_list, transform.indices)):
         return _gathered(on, transform, dims)
+    return (_step(on, view, transform, dims),)
+
+
+def _step(on: Pass, view: View, transform: Transform, dims: tuple[int, ...]) -> ViewStep:
     if isinstance(transform, Indexed):
-        slices = tuple(_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True))
-        sizes = [piece.size for piece in slices if not piece.single]
-        known = all(size.op == "int" for size in sizes)
-        return ViewStep("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, slices)
+        return _cut(dims, [_slice(on, entry, extent) for entry, extent in zip(transform.indices, dims, strict=True)])
     if isinstance(transform, Reshaped):
         return ViewStep("reshape", dims, tuple(int(n) for n in transform.shape))
     if isinstance(transform, Transposed):
@@ -145,34 +148,76 @@ def _is_list(entry: Span | slice | Value | int) -> bool:
     return isinstance(entry, View | Transformed) or (isinstance(entry, Value) and bool(entry.dims))
 
 
-def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> ViewStep:
-    """A view of parts that a list of places chooses; other dimensions are whole."""
+def _gathered(on: Pass, transform: Indexed, dims: tuple[int, ...]) -> tuple[ViewStep, ...]:
+    """A view of parts that lists of places choose; in other dimensions it is whole, or first a slice or an index."""
     picks: list[Value | None] = []
     lists: list[View] = []
     held: list[Value] = []
+    beside: list[Slice] = []
     for entry, extent in zip(transform.indices, dims, strict=True):
-        whole = (
-            isinstance(entry, Span)
-            and _term(on, entry.start) is ZERO
-            and _term(on, entry.size) == Term("int", extent)
-            and int(entry.stride) == 1
-        )
-        if whole:
-            picks.append(None)
-        elif not _is_list(entry):
+        if not _is_list(entry):
+            beside.append(_slice(on, entry, extent))
+            picks += [] if beside[-1].single else [None]
+            continue
+        beside.append(Slice(ZERO, Term("int", extent)))
+        one = entry.parts["values"] if isinstance(entry, Other) else entry
+        if not isinstance(one, Value):
+            lists.append(view_of(on, one))
+            one = _listed(on, lists[-1])
+        picks.append(one)
+        ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
+        held += [] if ignored is None else [_not_ignored(one, int(ignored))]
+    chosen = [k for k, one in enumerate(picks) if one is not None]
+    if on.kernel.platform == "triton" and chosen[0] > 0 and chosen == [*range(chosen[0], chosen[-1] + 1)]:
+        # JAX puts such lists where they stand, and lowers them for Triton as if they came first
+        raise UnsupportedOp(problems.LIST_AFTER_SLICE())
+    cut = _cut(dims, beside)
+    left = dims
+    if not _all_of(cut):
+        if cut.after is None or any(isinstance(entry, Other) for entry in transform.indices) or lists:
             raise UnsupportedOp(problems.LIST_BESIDE())
-        else:
-            one = entry.parts["values"] if isinstance(entry, Other) else entry
-            if not isinstance(one, Value):
-                lists.append(view_of(on, one))
-                one = _listed(on, lists[-1])
-            picks.append(one)
-            ignored = entry.parts.get("ignored_value") if isinstance(entry, Other) else None
-            held += [] if ignored is None else [_not_ignored(one, int(ignored))]
-    found = gather(on, dims, picks, lists)
+        left = cut.after
+    found = _gather_of_shape(on, left, picks, lists)
     if len(held) > 1:
         raise UnsupportedOp(problems.TWO_LISTS())
-    return replace(found, held=held[0]) if held else found
+    first = found[0] if not held else replace(found[0], held=held[0])
+    return (*(() if left is dims else (cut,)), first, *found[1:])
+
+
+def _cut(dims: tuple[int, ...], slices: Sequence[Slice]) -> ViewStep:
+    """The step to some slices of something of shape `dims`."""
+    sizes = [piece.size for piece in slices if not piece.single]
+    known = all(size.op == "int" for size in sizes)
+    return ViewStep("slices", dims, tuple(int(size.args[0]) for size in sizes) if known else None, tuple(slices))
+
+
+def _gather_of_shape(
+    on: Pass, dims: tuple[int, ...], picks: Sequence[Value | None], lists: Sequence[View]
+) -> tuple[ViewStep, ...]:
+    """The steps to parts whose places arrays say that are broadcast to one shape: their rows one after the other."""
+    shapes = {one.dims for one in picks if one is not None}
+    if lists or all(len(shape) == 1 for shape in shapes):
+        return (gather(on, dims, picks, lists),)
+    ranks = {len(shape) for shape in shapes}
+    if len(ranks) > 1:
+        raise UnsupportedOp(problems.LIST_RANK())
+    shape = tuple(max(extents) for extents in zip(*shapes, strict=True))
+    if any(n not in (1, most) for one in shapes for n, most in zip(one, shape, strict=True)):
+        raise UnsupportedOp(problems.LIST_RANK())
+    step = gather(on, dims, [None if one is None else _in_a_row(one, shape) for one in picks])
+    assert step.after is not None
+    return (step, ViewStep("reshape", step.after, (*shape, *step.after[1:])))
+
+
+def _in_a_row(places: Value, shape: tuple[int, ...]) -> Value:
+    """An array that is broadcast to a shape, as one of one dimension."""
+    count = prod(shape)
+
+    def at(index: Index) -> Index:
+        return aligned(places, shape, reshaped(index, (count,), shape))
+
+    doubt = None if places.defined else lambda index: places.undefined(at(index))
+    return Value((count,), places.dtype, lambda index: places.number(at(index)), doubt, span=places.span)
 
 
 def _not_ignored(places: Value, ignored: int) -> Value:
@@ -259,7 +304,7 @@ def loaded(on: Pass, view: View, access: Access, dims: tuple[int, ...], dtype: D
     known = _put(on, view, access.spot)
     shown = known if isinstance(known, View) else view
     steady = reference.name in on.steady and access.mask is None
-    same = on.same(("load", reference.name, *map(_described, view.steps))) if steady else None
+    same = on.same(("load", reference.name, *map(described, view.steps))) if steady else None
     if steady:
         name = on.first_loads.setdefault((same, *(loop.name for loop in access.spot.loops)), name)
     filled = next((t for t in every_table(on.kernel) if t.name == shown.reference.name), None)
@@ -330,7 +375,7 @@ def _put(on: Pass, view: View, spot: Spot) -> View | Value | None:
         return None
     if all(_all_of(step) for step in target.steps):
         rest = view.steps
-    elif list(map(_described, view.steps[: len(target.steps)])) == list(map(_described, target.steps)):
+    elif list(map(described, view.steps[: len(target.steps)])) == list(map(described, target.steps)):
         rest = view.steps[len(target.steps) :]
     else:
         rest = None
@@ -460,7 +505,17 @@ def load(
     return _masked(access.name, value, mask, other)
 
 
-def _described(step: ViewStep) -> tuple[object, ...]:
+def truths(mask: Value | None) -> Value | None:
+    """A mask whose elements are conditions, also where they are loaded; None = none."""
+    if mask is None:
+        return None
+    undefined = None if mask.defined else mask.undefined
+    found = Value(mask.dims, mask.dtype, lambda index: condition_of(mask.number(index)), undefined, span=mask.span)
+    found.same, found.made = mask.same, mask.made
+    return found
+
+
+def described(step: ViewStep) -> tuple[object, ...]:
     """A step of a view, equal where it is the same one."""
     slices = tuple((piece.start, piece.size, piece.stride, piece.single) for piece in step.slices)
     return step.kind, step.dims, step.after, slices, step.permutation, step.dtype, step.picks
@@ -515,20 +570,24 @@ def _stored(on: Pass, view: View, value: Value, mask: Value | None, variable: Va
 def _added(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
-    on.effects.append(Access("add", view, on.spot(), value))
+    # `_addupdate_lowering_rule` of jax/_src/pallas/triton/lowering.py
+    atomic = "add" if on.kernel.platform == "triton" else ""
+    on.effects.append(Access("add", view, on.spot(), value, atomic=atomic))
     return []
 
 
 def _masked_load(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, mask, other = planted(equation.params["args_tree"], operands)
+    if equation.params.get("is_volatile"):
+        raise UnsupportedOp(problems.VOLATILE_LOAD())
     view = through(on, view_of(on, reference), transforms)
-    return [load(on, view, equation.outvars[0], mask, other)]
+    return [load(on, view, equation.outvars[0], truths(mask), other)]
 
 
 def _masked_swap(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Value]:
     reference, transforms, value, mask = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    return _stored(on, view, value, mask, equation.outvars[0])
+    return _stored(on, view, value, truths(mask), equation.outvars[0])
 
 
 def allocated(on: Pass, aval: MemRefType, transforms: Sequence[Transform] = ()) -> View:

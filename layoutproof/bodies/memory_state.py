@@ -41,6 +41,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.forward import Nest, forward, nested, nests_of, within
 from layoutproof.bodies.order import (
     at_program,
+    filled_before,
     first_of_core,
     following,
     operand_of,
@@ -230,8 +231,7 @@ class States:
     def copied(self, store: Store, index: Index) -> Term:
         """The condition that a store happens and leaves something undefined at an element of its view."""
         view = store.view if isinstance(store, Access) else store.target
-        held = [] if isinstance(store, Access) or store.mask is None else [store.mask.number(index)]
-        given = all_of([*store.spot.path, *held, self._given(store, index, FALSE)])
+        given = all_of([*store.spot.path, *_let_through(store, view, index), self._given(store, index, FALSE)])
         return any_of([given, self.doubted(store.spot, view)])
 
     def unwritten_at(self, load: Store, at: Index) -> Term:
@@ -312,7 +312,7 @@ class States:
             return TRUE if reference.name == self.stale else FALSE
         operand = operand_of(self.kernel, reference)
         if self.unwritten:
-            return FALSE if reference.role in ("in", "prefetch", "semaphore", "around") else TRUE
+            return FALSE if filled_before(self.kernel, reference) else TRUE
         if unfilled(self.kernel, reference):
             return TRUE
         if operand is not None and reference.role == "in":
@@ -776,9 +776,31 @@ class States:
         if first:
             ways.insert(1, lambda: all_of([Term("==", counter, ZERO), entry()]))
         if not self.unwritten:
-            for pad in self._padded(dims):
+            for pad in (*self._padded(dims), *self._left_out(dims, known)):
                 ways += [_same(pad), _joined(entry, pad)]
         return _Invariant(dims, ways, starts)
+
+    def _left_out(self, dims: Sequence[int], known: Sequence[Loop]) -> list[Term]:
+        """What masks of loads leave out, as elements of something of these dimensions: of one row of mask each of them.
+
+        known: loops whose counters may be named.
+        """
+        masks = {e.mask: None for e in self.body.effects if isinstance(e, Access) and e.kind == "read" and e.mask}
+        found: dict[Term, None] = {}
+        at = _at(dims)
+        for mask in masks:
+            wide = [n for n in mask.dims if n != 1]
+            ways = [at] if mask.dims == tuple(dims) else []
+            if len(wide) == 1 and not ways:
+                ways = [tuple(at[k] if n != 1 else ZERO for n in mask.dims) for k, n in enumerate(dims) if n == wide[0]]
+            for index in ways:
+                try:
+                    left = negation(mask.number(index))
+                except Lost:
+                    break
+                if left is not FALSE and self._closed(left, known):
+                    found[left] = None
+        return [*found][:MOST_GUARDS]
 
     def _closed(self, state: Term, loops: Sequence[Loop]) -> bool:
         """Whether a condition speaks of programs, loops around it and elements only, so that it may be negated."""
@@ -947,6 +969,18 @@ def inside(view: View, at: Index, some: Callable[[int], Term] | None = None) -> 
 
 def _target(store: Store) -> View:
     return store.view if isinstance(store, Access) else store.target
+
+
+def _let_through(store: Store, view: View, index: Index) -> list[Term]:
+    """The condition that a mask lets an element be stored, () where there is none, or no term says it."""
+    if store.mask is None:
+        return []
+    try:
+        return [store.mask.number(aligned(store.mask, view.dims or store.mask.dims, index))]
+    except Lost:
+        if isinstance(store, StartedCopy):
+            raise
+        return []
 
 
 def _is(term: Term, number: int) -> bool:

@@ -20,16 +20,31 @@ def operand_of(kernel: Kernel, reference: BodyReference) -> Operand | None:
     return operand if operand.windowed else None
 
 
+def given(kernel: Kernel, reference: BodyReference) -> Operand | None:
+    """The input whose array a reference is: of an output in a GPU's global memory the one that shares its buffer."""
+    if reference.position >= len(kernel.operands) or reference.role not in ("in", "out"):
+        return None
+    operand = kernel.operands[reference.position]
+    if reference.role == "in" or reference.memory != "gmem":
+        return operand if reference.role == "in" else None
+    return next((kernel.inputs[a] for a, b in kernel.aliases if a >= 0 and kernel.outputs[b] is operand), None)
+
+
+def filled_before(kernel: Kernel, reference: BodyReference) -> bool:
+    """Whether a reference has contents when the kernel begins: no scratch, and no output of its own."""
+    return reference.role in ("in", "prefetch", "semaphore", "around") or given(kernel, reference) is not None
+
+
 def unfilled(kernel: Kernel, reference: BodyReference) -> str:
     """The operation that made the array of an input which is not filled, or not wholly; "" for all other memory."""
-    given = reference.role == "in" and reference.position < len(kernel.operands)
-    return (kernel.operands[reference.position].unfilled or partly(kernel, reference)) if given else ""
+    operand = given(kernel, reference)
+    return "" if operand is None else operand.unfilled or operand.partly
 
 
 def partly(kernel: Kernel, reference: BodyReference) -> str:
     """The operation that made the array of an input and stores only a part of it: the read part may be unfilled."""
-    given = reference.role == "in" and reference.position < len(kernel.operands)
-    return kernel.operands[reference.position].partly if given else ""
+    operand = given(kernel, reference)
+    return "" if operand is None else operand.partly
 
 
 def seen(operand: Operand) -> list[int]:

@@ -418,3 +418,20 @@ WRITES_BLOCKS_IN_FLIGHT = Template("bodies.writes_blocks_in_flight", "{where} wr
 WRITES_WHAT_OTHERS_NEED = Template(
     "bodies.writes_what_others_need", "{where} writes in place what others need, which XLA copies before"
 )
+TRITON_ARGUMENTS = Template(
+    "bodies.triton_arguments", "scalar prefetch and scratch of a kernel for Triton, which has none"
+)
+TRITON_SIZES = Template("bodies.triton_sizes", "{operand} has sizes that are names, and Triton compiles for numbers")
+TRITON_BLOCK = Template("bodies.triton_block", "the block of {operand} is of a kind that Triton does not have")
+MASK_OF_ELEMENTS = Template("bodies.mask_of_elements", "which elements a mask lets be touched is not known")
+INTEGERS_AS_FLOATS = Template(
+    "bodies.integers_as_floats", "atomic_{operation} of an array of integers, which JAX lowers as one of floats"
+)
+CAS_OF_BLOCK = Template(
+    "bodies.cas_of_block", "atomic_cas of a part of an array, which JAX does at the start of the array"
+)
+ATOMIC_FOUND = Template("bodies.atomic_found", "what an atomic operation has found in memory")
+VOLATILE_LOAD = Template("bodies.volatile_load", "a volatile load, by which programs may wait for each other")
+LIST_AFTER_SLICE = Template(
+    "bodies.list_after_slice", "lists of places after a slice, which JAX lowers for Triton in another shape"
+)

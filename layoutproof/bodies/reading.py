@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from layoutproof.bodies import problems
+from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.block_views import block_views
 from layoutproof.bodies.effects import Body, BodyReference, View
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.interpreter import Begin, body_of
 from layoutproof.bodies.values import Value, dims_of, number
 from layoutproof.core.element_types import element_type
 from layoutproof.core.errors import BudgetExceeded, Unsupported, failure
+from layoutproof.core.message import message_of
 from layoutproof.core.term import Term
 from layoutproof.ir.program import Program
-from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.kernel import Kernel, in_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +98,22 @@ def read_body(
     windows.  begin: the memory that is filled with zeros first.
     """
     references: tuple[BodyReference, ...] = ()
+    kernel = in_place(kernel)
     try:
         body = program()
-        if kernel.pipeline == "emit_pipeline":
+        if kernel.platform == "triton":
+            blocks = block_views(body, kernel)
+            references = tuple(dict.fromkeys(view.reference for view in blocks))
+            found = body_of(body, references, kernel, blocks, version, begin)
+        elif kernel.pipeline == "emit_pipeline":
             given = _given(body, kernel, around)
             references = tuple(one.reference for one in given if isinstance(one, View))
             found = body_of(body, references, kernel, given, version, begin)
         else:
             references = references_of(body, kernel)
             found = body_of(body, references, kernel, version=version, begin=begin)
-    except BudgetExceeded as over:
-        return Body(references, unmodelled=((str(over), kernel.source),))
+    except (BudgetExceeded, UnsupportedOp) as refused:
+        return Body(references, unmodelled=((message_of(refused), kernel.source),))
     except Exception as error:
         # mostly a parameter that another version of JAX stores in another form
         return Body(references, unmodelled=((problems.BODY_AS(version, failure(error)), kernel.source),))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.effects import Access, Effect, Index, Spot, StartedCopy, View, places
+from layoutproof.bodies.values import Lost, aligned
 from layoutproof.core.errors import Unsupported
 from layoutproof.core.folding import TRUE, all_of, fold
 from layoutproof.core.term import ZERO, Term
@@ -47,12 +49,13 @@ def sizes_of(view: View) -> list[tuple[Term, int]]:
 class Element:
     """Any element of a view. names: of its index in the view, with their extents.  place: in the reference.
 
-    condition: that it is one, where the view's shape is not constant.
+    condition: that it is one, where the view's shape is not constant.  index: in the view.
     """
 
     names: dict[str, int]
     place: Index
     condition: Term
+    index: Index
 
 
 def any_element(view: View, prefix: str) -> Element:
@@ -76,7 +79,18 @@ def any_element(view: View, prefix: str) -> Element:
     place = places(view, tuple(index), part)
     if place is None:
         raise Unsupported(problems.BITCAST_ELEMENTS(view.reference.name))
-    return Element(names, place, all_of(conditions))
+    return Element(names, place, all_of(conditions), tuple(index))
+
+
+def masked(touch: Touch, index: Index) -> tuple[list[Term], str]:
+    """The condition that a mask lets an element of a view be touched, and a doubt where no term says it."""
+    mask = getattr(touch.effect, "mask", None)
+    if mask is None:
+        return [], ""
+    if len(mask.dims) <= len(touch.view.dims or ()):
+        with suppress(Lost):
+            return [mask.number(aligned(mask, touch.view.dims or (), index))], ""
+    return [], problems.MASK_OF_ELEMENTS()
 
 
 def same_place(first: Index, second: Index) -> Term:

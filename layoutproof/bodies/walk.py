@@ -24,13 +24,14 @@ from layoutproof.bodies.effects import (
     Index,
     Loop,
     StartedCopy,
+    View,
     adds_to,
     is_remote,
     loads_of,
     places,
 )
 from layoutproof.bodies.memory_state import doubt_of, inside
-from layoutproof.bodies.order import operand_of, padding, unfilled, valid
+from layoutproof.bodies.order import filled_before, operand_of, padding, unfilled, valid
 from layoutproof.bodies.terms import inlined
 from layoutproof.bodies.values import LEFT_OUT, Lost
 from layoutproof.core.budget import effort
@@ -170,6 +171,15 @@ class BodyWalk:
             return False, None
 
         return self._guarded(ask)
+
+    def place(self, view: View, element: Place, program: Place, within: Iterations) -> Place | None:
+        """Where an element of a view is in its reference; None where that is not known."""
+        try:
+            found = tuple(self._number(term, program, within) for term in places(view, _ints(element)) or ())
+        except BudgetExceeded:
+            return None
+        known = tuple(n for n in found if n is not None)
+        return known if len(known) == len(found) == len(view.reference.dims) else None
 
     def holds(self, condition: Term, program: Place) -> Answer:
         """Whether a condition over the grid's names holds of a program."""
@@ -315,7 +325,7 @@ class BodyWalk:
         """The initial contents of an element."""
         origin = Origin(reader, reference, program, element, _sorted(within), asker)
         if self.unwritten:
-            return (False, None) if reference.role in ("in", "prefetch", "semaphore", "around") else (True, origin)
+            return (False, None) if filled_before(self.kernel, reference) else (True, origin)
         operand = operand_of(self.kernel, reference)
         if unfilled(self.kernel, reference):
             first = not any(asker) or not self._shared(reference)
@@ -774,11 +784,12 @@ class BodyWalk:
             return None, None
         reference = effect.view.reference
         place = tuple(int(n) for n in ints if n is not None)
-        if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
-            return None, None
         kept = {loop.name: within[loop.name] for loop in effect.spot.loops}
         if masked:
+            # what a mask leaves out is mostly not there
             return True, Origin(effect, reference, program, place, _sorted(kept), program, masked=True)
+        if any(not 0 <= n < extent for n, extent in zip(place, reference.dims, strict=True)):
+            return None, None
         return self._state(reference, effect.spot.number, effect.spot.loops, program, kept, place, effect)
 
 

@@ -220,6 +220,11 @@ def is_for_gpu(call: Equation) -> bool:
     return "gpu" in platform or "triton" in platform
 
 
+def is_for_triton(call: Equation) -> bool:
+    """Of a Pallas call: whether its parameters are those of Triton, for which blocks are views of arrays."""
+    return "triton" in type(call.params.get("compiler_params")).__module__
+
+
 def axis_groups(axes: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
     """The axes of a barrier of a cluster, of which some stand together, each as a group."""
     return tuple((axis,) if isinstance(axis, str) else tuple(axis) for axis in axes)

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Protocol
 
 from layoutproof.core.errors import LayoutError
@@ -182,6 +183,8 @@ class Operand:
     unfilled: of an input whose array was never filled (`jax.lax.empty`), its operation, with its line; "" = it is.
     made_by: of an input that is all of an output of an earlier kernel of the function, the kernel's name, its line and
     the output's name; () = it is not.  partly: of such a one, the effect that stores only a part of it, "" = unknown.
+    window: of an array that lies in global memory and of which a program sees a block there, the operand with that
+    block (`in_place`); None = what a program sees is said by `block`.
     """
 
     name: str
@@ -205,6 +208,7 @@ class Operand:
     # calls of one text are one question (`pallas.findings.key_of`), whatever made their arguments
     made_by: tuple[str, ...] = field(default=(), repr=False)
     partly: str = ""
+    window: Operand | None = field(default=None, repr=False)
 
     @property
     def windowed(self) -> bool:
@@ -350,6 +354,11 @@ class Kernel:
         return bool(self.together) or self.tensor
 
     @property
+    def in_body(self) -> bool:
+        """Whether a body that is read says what programs touch of their blocks, which are views of arrays (Triton)."""
+        return self.platform == "triton" and self.body_reader is not None
+
+    @property
     def body(self) -> Any:
         """The effects of one program, a `bodies.effects.Body`; None where there is none to read."""
         return None if self.body_reader is None else self.body_reader()
@@ -474,6 +483,25 @@ class Kernel:
 
     def __str__(self) -> str:
         return f"{self.name} grid ({', '.join(map(str, self.grid))})"
+
+
+@lru_cache(maxsize=4)
+def in_place(kernel: Kernel) -> Kernel:
+    """A kernel as its body finds it: of one for Triton a block is a view of an array that lies in global memory.
+
+    Nothing moves it, and nothing is filled up at the end of the array: whole arrays are what the body addresses.
+    Kernels of other platforms are as they are.
+    """
+    if kernel.platform != "triton":
+        return kernel
+    return kernel.with_operands(lambda operand: operand if operand.window else _whole(operand))
+
+
+def _whole(operand: Operand) -> Operand:
+    """The operand as a whole array in global memory, through which its block is seen."""
+    block = tuple(Block("blocked", extent) for extent in operand.dims)
+    index = (Term("int", 0),) * len(operand.dims)
+    return replace(operand, block=block, index=index, sizes=(), memory="gmem", window=operand)
 
 
 def _bound(amounts: Sequence[Amount], values: Mapping[str, int], what: str, least: int | None) -> tuple[Amount, ...]:

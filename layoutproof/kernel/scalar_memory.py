@@ -53,15 +53,14 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     may reach past the end of the array, and where the array changes between programs.
     """
     integers = operand.dtype == "pred" or operand.dtype[:1] in ("s", "u")
-    if operand.memory == "gmem":
-        return _in_global_memory(operand)
+    if operand.memory == "gmem" or kernel.platform == "triton":
+        return _in_global_memory(kernel, operand)
     if operand.role == "in" and kernel.subcores and not operand.windowed:
         lists = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
-        return lists and not any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
+        return lists and not _shared(kernel, operand)
     if operand.role != "in" or operand.memory not in ("smem", "vmem") or operand.unmodelled or not integers:
         return False
-    written = any(source >= 0 and kernel.inputs[source] is operand for source, _ in kernel.aliases)
-    if (written or operand.memory == "vmem") and any(term.op != "int" for term in operand.index):
+    if (_shared(kernel, operand) or operand.memory == "vmem") and any(term.op != "int" for term in operand.index):
         return False
     return all(
         block.kind in ("blocked", "squeezed")
@@ -72,10 +71,19 @@ def is_table(kernel: Kernel, operand: Operand) -> bool:
     )
 
 
-def _in_global_memory(operand: Operand) -> bool:
-    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied."""
+def _in_global_memory(kernel: Kernel, operand: Operand) -> bool:
+    """Whether threads of a GPU look numbers up in an input: those that are not 32 bits wide are multiplied.
+
+    Blocks of Triton are views of an array, which programs see as a whole.
+    """
     known = operand.dtype in ("s32", "u32") and all(type(n) is int for n in operand.dims)
-    return operand.role == "in" and not operand.windowed and not operand.unmodelled and known
+    moved = operand.windowed and kernel.platform != "triton"
+    return operand.role == "in" and not moved and not operand.unmodelled and known and not _shared(kernel, operand)
+
+
+def _shared(kernel: Kernel, operand: Operand) -> bool:
+    """Whether an input shares its buffer with an output, so that its array changes."""
+    return any(a >= 0 and kernel.inputs[a] is operand for a, _ in kernel.aliases)
 
 
 def _table(operand: Operand) -> Table:

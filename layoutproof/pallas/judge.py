@@ -23,7 +23,7 @@ from layoutproof.core.term import Amount, Term, fixed, reads
 from layoutproof.hardware.tpu_described import described
 from layoutproof.kernel import relations
 from layoutproof.kernel.contents import contradicted, with_entries_written_out
-from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table
+from layoutproof.kernel.kernel import Kernel, KernelTarget, Relation, Table, in_place
 from layoutproof.kernel.obligation import Due, Obligation, Settled, undecided
 from layoutproof.kernel.scalar_memory import every_table
 from layoutproof.pallas import problems, stored_tables
@@ -438,6 +438,8 @@ def meant_for(kernel: Kernel, chip: KernelTarget | None) -> Kernel:
     """
     if chip is None or not kernel.plain or kernel.platform == chip.platform:
         return kernel
+    if chip.platform == "triton":
+        return kernel.changed(platform=chip.platform)
     # the body was read as a TPU runs it
     unread = problems.READ_AS_TPU(chip.platform)
     return replace(kernel, platform=chip.platform, body_reader=None, unread=unread if kernel.body_reader else "")
@@ -651,6 +653,7 @@ def _within(kernel: Kernel, where: str | None, condition: Term | None) -> Kernel
 
 
 def _obligations(module: ModuleType, kernel: Kernel, target: KernelTarget | None) -> tuple[Due, ...]:
+    kernel = in_place(kernel) if getattr(module, "BODY", False) else kernel
     try:
         return tuple(module.obligations(kernel, target) if module.TARGET else module.obligations(kernel))
     except Undecided as reason:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from layoutproof.ir.program import Equation, Grid, Program, Window, is_for_gpu
+from layoutproof.ir.program import Equation, Grid, Program, Window, is_for_gpu, is_for_triton
 from layoutproof.values.floats import array_of
 from layoutproof.values.kinds import Shaped
 from layoutproof.values.known import Known, combined, moved
@@ -25,6 +25,7 @@ from layoutproof.values.movement import numbers_of
 from layoutproof.values.references import fresh, missing_of, touched, unwritten
 from layoutproof.values.refusals import OFFER
 from layoutproof.values.state import GridPosition, Rule, Walking
+from layoutproof.values.triton import run_programs
 
 MOST_PROGRAMS = 100_000
 """Programs of one call."""
@@ -185,7 +186,8 @@ def _written(on: Walking, window: _Window) -> None:
 def _pallas_call(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     params = equation.params
     mapping = params["grid_mapping"]
-    if is_for_gpu(equation):
+    triton = is_for_triton(equation)
+    if is_for_gpu(equation) and not triton:
         raise on.refuse("a kernel for a GPU")
     many = mapping.dynamic
     grid = _grid(on, mapping, operands[:many])
@@ -195,20 +197,27 @@ def _pallas_call(on: Walking, equation: Equation, operands: list[Shaped]) -> lis
     inputs = [HeldMemory(v, d, f"args[{k}]") for k, (v, d) in enumerate(given[count:])]
     windows = _windows(on, mapping, inputs, params.get("input_output_aliases") or ())
     scratch = [fresh(on, aval, f"scratch[{k}]") for k, aval in enumerate(mapping.scratch)]
-    if on.watch is not None and (found := on.watch.call(windows, scratch)) is not None:
+    if not triton and on.watch is not None and (found := on.watch.call(windows, scratch)) is not None:
         return list(found)
     before = on.programs
-    _run_programs(on, params["jaxpr"], grid, mapping.counted, tables, windows, scratch)
+    if triton:
+        wholes = [w.whole for w in windows]
+        blocks = [w.block for w in windows]
+        run_programs(
+            on, params["jaxpr"], grid, mapping.counted, blocks, wholes, lambda b, ids: _starts(on, b, ids, (), ())
+        )
+    else:
+        _run_programs(on, params["jaxpr"], grid, mapping.counted, tables, windows, scratch)
     on.ordered = on.ordered and not on.flying
     on.flying = []
     outputs = [w for w in windows if w.output]
     for window in outputs:
-        if window.windowed:
+        if window.windowed and not triton:
             _written(on, window)
     # an integer of a result that was never written is any
     left = [w.whole.missing for w in outputs if w.whole.missing is not None]
     on.defined = on.defined and not any(m.any() for m in left)
-    if on.watch is not None:
+    if on.watch is not None and not triton:
         on.watch.done()
     on.programs = before
     return [w.whole.value for w in outputs]

@@ -223,14 +223,9 @@ def _indexed(on: Walking, view: ElementView, indices: Sequence[Span | Shaped | i
     if view.at is None and view.box is None and all(_is_box(p, n) for p, n in within):
         shown = tuple(len(range(n)[p]) for p, n in within if isinstance(p, slice))
         return ElementView(view.memory, None, shown, box=cast("tuple[slice | int, ...]", tuple(pieces)))
-    arrays = any(
-        isinstance(p, np.ndarray) and p.ndim
-        for (p, _), entry in zip(within, indices, strict=True)
-        if not isinstance(entry, Span)
-    )
-    spans = any(isinstance(p, np.ndarray) and not arrays for p in pieces)
-    if spans or (clip and any(not isinstance(p, slice) and _is_outside(p, n) for p, n in within)):
-        found = _meshed(places_of(view), pieces)
+    spans = [isinstance(entry, Span) and not isinstance(p, slice) for p, entry in zip(pieces, indices, strict=True)]
+    if any(spans) or (clip and any(not isinstance(p, slice) and _is_outside(p, n) for p, n in within)):
+        found = _left_out(places_of(view), pieces, spans)
     else:
         found = np.asarray(places_of(view)[tuple(pieces)])
     found = _but(found, ignored)
@@ -286,15 +281,25 @@ def _is_box(piece: Piece, extent: int) -> bool:
     return isinstance(piece, slice) or (isinstance(piece, int) and 0 <= piece < extent)
 
 
-def _meshed(base: Array, pieces: Sequence[Piece]) -> Array:
-    """The places of the product of all pieces, -1 of those outside."""
-    at = [np.arange(n)[p] if isinstance(p, slice) else np.asarray(p) for p, n in zip(pieces, base.shape, strict=True)]
-    rows = [np.atleast_1d(each) for each in at]
-    mesh = np.ix_(*[np.clip(r, 0, n - 1) for r, n in zip(rows, base.shape, strict=True)])
-    inside: Any = True
-    for r, n, m in zip(rows, base.shape, mesh, strict=True):
-        inside = inside & ((r >= 0) & (r < n)).reshape(m.shape)
-    return np.where(inside, base[mesh], -1).reshape([each.size for each in at if each.ndim])
+def _left_out(base: Array, pieces: Sequence[Piece], spans: Sequence[bool]) -> Array:
+    """The places of parts, -1 of those outside. spans: which pieces are slices that reach outside, as arrays.
+
+    Other arrays are taken together, as NumPy does.
+    """
+    chosen: list[Piece] = list(pieces)
+    for k, piece in enumerate(pieces):
+        n = base.shape[k]
+        if isinstance(piece, slice):
+            continue
+        inside = (np.asarray(piece) >= 0) & (np.asarray(piece) < n)
+        if spans[k]:
+            there = inside.reshape(-1, *(1,) * (base.ndim - k - 1))
+            base, chosen[k] = np.where(there, np.take(base, np.clip(piece, 0, n - 1), axis=k), -1), slice(None)
+        else:
+            # one more element, which stands for what is outside
+            base = np.concatenate([base, np.full_like(base.take([0], axis=k), -1)], axis=k)
+            chosen[k] = np.where(inside, piece, n)
+    return np.asarray(base[tuple(chosen)])
 
 
 def load(on: Walking, view: ElementView) -> Shaped:
@@ -417,7 +422,7 @@ def _along(piece: slice | int, extent: int) -> range:
 def _get(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     view = through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[1:]))
     touched(on, view, False)
-    return [load(on, view)]
+    return [load(on, _there(view))]
 
 
 def _swap(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
@@ -425,15 +430,22 @@ def _swap(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shape
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
     before = load(on, view) if on.is_used(equation.outvars[0]) else value
-    store(on, view, value)
+    store(on, _there(view), value)
     return [before]
+
+
+def _there(view: ElementView) -> ElementView:
+    """A view of which all elements are touched. OutOfBounds where its array does not have one of its block."""
+    if view.at is not None and bool((places_of(view) < 0).any()):
+        raise OutOfBounds("an element of a block that its array does not have")
+    return view
 
 
 def _added(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     reference, value, *rest = operands
     view = through(on, view_of(on, reference), planted(equation.params["tree"], rest))
     touched(on, view, True)
-    add_to(on, view, value)
+    add_to(on, _there(view), value)
     return []
 
 
@@ -451,7 +463,7 @@ def _masked_load(on: Walking, equation: Equation, operands: list[Shaped]) -> lis
     view = through(on, view_of(on, reference), transforms, clip=mask is not None)
     touched(on, view, False)
     held = mask_of(on, mask, view.shape)
-    return [load(on, view) if held is None else masked_load(on, view, held, other)]
+    return [load(on, _there(view)) if held is None else masked_load(on, view, held, other)]
 
 
 def masked_load(on: Walking, view: ElementView, held: Array, other: Shaped | None) -> Shaped:
@@ -482,6 +494,7 @@ def _masked_swap(on: Walking, equation: Equation, operands: list[Shaped]) -> lis
     at = places_of(view)
     if held is not None and (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")
+    view = _there(view) if held is None else view
     before = value
     if on.is_used(equation.outvars[0]):
         if view.words or view.memory.missing is not None:

@@ -27,6 +27,7 @@ from layoutproof.values import (
     references,
     subcores,
     systems,
+    triton,
 )
 from layoutproof.values.fields import Depth
 from layoutproof.values.kinds import Array, D, Data, Kind, NumberKind, Shaped
@@ -54,6 +55,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **kernels.PRIMITIVES,
     **meshes.PRIMITIVES,
     **subcores.PRIMITIVES,
+    **triton.PRIMITIVES,
     **mosaic_gpu.PRIMITIVES,
     **devices.PRIMITIVES,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from layoutproof.bodies import (
     arithmetic,
+    atomics,
     choosing,
     control,
     copies,
@@ -17,7 +18,20 @@ from layoutproof.bodies import (
 )
 from layoutproof.bodies.interpreter import REFUSED
 
-FAMILIES = (memory, copies, control, programs, arithmetic, shapes, reductions, choosing, packing, subcores, mosaic_gpu)
+FAMILIES = (
+    memory,
+    copies,
+    control,
+    programs,
+    arithmetic,
+    shapes,
+    reductions,
+    choosing,
+    packing,
+    subcores,
+    mosaic_gpu,
+    atomics,
+)
 
 TESTED = {"0.10.2": "3.11", "0.12.0.1": "3.12"}
 """Versions of JAX with which the tests of bodies run, and Python's."""

@@ -13,7 +13,7 @@ from layoutproof.kernel.kernel import Kernel  # noqa: E402
 from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
 from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.wheel_ops import Op, ops  # noqa: E402
-from tests.pallas.wheel_table import row  # noqa: E402
+from tests.pallas.wheel_table import judged_by, row  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +42,7 @@ def test_errors_are_the_one_real_finding() -> None:
         function, arguments = op.build()
         for call in kernels_of(function, arguments, target="v5e" if op.target == "triton" else op.target):
             assert isinstance(call, Kernel)
-            found = judge(call, target=op.target, compiler=None if op.target == "triton" else "0.0.52", only="grid")
+            found = judge(call, target=op.target, **judged_by(op))
             wrong += [
                 (op.name, f.question, f.subject)
                 for f in found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from layoutproof.kernel.kernel import Unmodelled
 from layoutproof.pallas.from_jax.trace import kernels_of
@@ -14,6 +15,7 @@ HEAD = """# Pallas operations of the jax wheel
 
 Grids and BlockSpecs, traced on shapes from jax 0.10.2 and judged by the rules measured on libtpu 0.0.52 (`triton`:
 read from jax 0.10.2).
+Bodies are judged for [Triton](triton.md) alone.
 `python -m tests.pallas.wheel_table` prints this page; `tests/pallas/test_wheel.py` holds it against a fresh run.
 
 | operation | target | calls | proved | unknown | refuted (error / warning / info) | what |
@@ -36,7 +38,7 @@ def row(op: Op) -> str:
             verdicts["unknown"] += 1
             said[f"{call.reason}"] = None
             continue
-        for finding in judge(call, target=op.target, compiler=None if op.target == "triton" else "0.0.52", only="grid"):
+        for finding in judge(call, target=op.target, **judged_by(op)):
             if not finding.asked:
                 continue
             verdict = finding.verdict.value
@@ -51,6 +53,11 @@ def row(op: Op) -> str:
     what = "; ".join(said).replace("|", "\\|")
     cells = (op.name, op.target, len(calls), verdicts["proved"], verdicts["unknown"], refuted, what)
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def judged_by(op: Op) -> dict[str, Any]:
+    """How a call of an operation is judged, by the options of `judge`."""
+    return {} if op.target == "triton" else {"compiler": "0.0.52", "only": "grid"}
 
 
 def _short(reason: str) -> str:

@@ -106,7 +106,7 @@ def kernel_of(
     odd = [w for w in semantics if w not in SEMANTICS]
     if odd:
         return Unmodelled(name, source, problems.SEMANTICS(odd[0]))
-    if kernel.platform != "tpu":
+    if kernel.platform not in ("tpu", "triton"):
         return replace(kernel, unread=problems.PLATFORM(kernel.platform))
     return with_body(params["jaxpr"], placed(kernel, axes))
 

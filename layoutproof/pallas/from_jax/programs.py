@@ -193,6 +193,8 @@ class _Converter:
                 found["together"] = tuple(map(_together, meshes))
             found["jaxprs"] = tuple(map(self.program, bodies))
             found["input_output_aliases"] = tuple(dict(params.get("input_output_aliases") or {}).items())
+        if "atomic_type" in params:
+            found["atomic_type"] = str(params["atomic_type"].value)
         if "mgpu_fn" in params:
             found["code"] = inline_code(params, [v.aval for v in equation.invars])
         if is_pallas_call(params):

@@ -125,7 +125,7 @@ def _of(pair: _AliasedPair, subject: str) -> Iterator[Obligation]:
     if kernel.platform == "tpu":
         steps = _by_tables(pair) if reads((*pair.operand.terms(), *output.terms())) else _by_steps(pair)
         yield Obligation(subject, steps, source=output.source)
-    if any(kernel.grid[k] != 1 for k in kernel.parallel()):
+    if any(kernel.grid[k] != 1 for k in kernel.parallel()) and not kernel.in_body:
         stored = IN_THE_BODY()
         leaves_open = {} if kernel.platform == "tpu" else {Verdict.REFUTED: stored}
         yield Obligation(subject, _at_once(pair), source=output.source, leaves_open=leaves_open)

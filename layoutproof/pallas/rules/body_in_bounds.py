@@ -8,6 +8,8 @@ Asked for every program, every iteration of every loop, and every content of tab
 accesses too, because a mask of the TPU does not excuse the slice. Slices are asked one view after the other, each
 inside the shape that it cuts. Of a copy to another device, and of a signal, the place along each axis of the mesh is
 asked likewise.
+Of a kernel for Triton each element is asked that a mask lets be touched, in its block and in its array: nothing is
+filled up at the array's end, and nothing is dropped there.
 Example: window 8 x 128, `x_ref[pl.ds(i * 8, 8)]` at program 1 reads rows 8 to 15 of 8; on device 0 is
 `lax.rem(me - 1, n)` -1.
 Source: jax/_src/pallas/mosaic (jax 0.10.2): no bounds check by default; `interpret_pallas_call.py` for what is hidden.
@@ -59,6 +61,7 @@ from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
 from layoutproof.pallas.body_fixes import inside
+from layoutproof.pallas.triton_elements import elements_inside
 
 OUTSIDE = Template(
     "pallas.body_in_bounds_outside", "the body {what} {elements} of dimension {dim} of {name}, which has {extent}"
@@ -130,16 +133,24 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if kernel.platform == "triton":
+        found, accesses = elements_inside(kernel, body)
+        return (*found, *_trivial(kernel, accesses), *not_modelled(kernel, body))
     groups, accesses = _groups(body, _meshes(kernel))
-    found: list[Due] = [
+    found = [
         partial(_inside, kernel, body, many[k : k + MOST_PIECES])
         for many in groups
         for k in range(0, len(many), MOST_PIECES)
     ]
     if accesses or body.effects:
-        found.append(Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source))
+        found += _trivial(kernel, accesses)
     found += not_modelled(kernel, body)
     return tuple(found)
+
+
+def _trivial(kernel: Kernel, accesses: int) -> list[Due]:
+    """What holds of all accesses that are not asked about, with the number of them all."""
+    return [Obligation(kernel.name, by_rule(""), figures={"accesses": accesses}, source=kernel.source)]
 
 
 def unasked(kernel: Kernel) -> Settled:

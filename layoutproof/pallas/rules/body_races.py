@@ -11,6 +11,9 @@ Of SparseCores every subcore runs a program, and those of one core share `VMEM_S
 of their runs, between barriers that all of them reach, do not happen at the same time; additions to one element by
 copies or `addupdate_scatter` commute. Iterations of a `parallel_loop` have
 no order either: two that meet in one element of any memory, one writing, are a race of their program with itself.
+Of Triton all programs run at once, and an operation in one go (`atomic_add`) meets the same one in any order. Two
+elements of one store at one place are a race, too; what a program stores and loads again is unknown without a
+`debug_barrier`, since threads have the elements that the compiler gives them.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
 it for the sizes that are run, on two cores; the compiler says nothing.
@@ -32,6 +35,7 @@ from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
 from layoutproof.bodies.claims import Beside, BodyClaim, asked, beside, not_modelled
 from layoutproof.bodies.devices import has_cores
 from layoutproof.bodies.effects import (
+    ATOMICS,
     Access,
     Body,
     BodyReference,
@@ -48,8 +52,8 @@ from layoutproof.bodies.memory_state import States
 from layoutproof.bodies.order import in_array
 from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
-from layoutproof.bodies.touched import Touch, any_element, same_place, touches
-from layoutproof.bodies.values import Index, Lost, Value
+from layoutproof.bodies.touched import Touch, any_element, masked, same_place, touches
+from layoutproof.bodies.values import Index, Value
 from layoutproof.bodies.warpgroups import kept_apart
 from layoutproof.core.budget import budget
 from layoutproof.core.errors import Undecided, Unsupported
@@ -67,8 +71,10 @@ from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
 from layoutproof.pallas.thread_problems import of_threads
+from layoutproof.pallas.triton_threads import of_own_threads
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
+ATOMICS_ORDER = Template("pallas.body_races_atomics_order", "atomic operations whose results are used may order them")
 SIGNALS_ORDER = Template("pallas.body_races_signals_order", "signals between them may order them")
 BARRIER_ORDERS = Template(
     "pallas.body_races_barrier_orders", "a barrier that not every program reaches equally often may order them"
@@ -85,7 +91,6 @@ LOOK_AT_ITERATION = Template(
     "look at what an iteration needs of others: give each elements of its own, carry it, or use pl.loop",
 )
 MEET = Template("pallas.body_races_meet", "{which}, and {meet}")
-MASK = Template("pallas.body_races_mask", "which elements a mask lets be touched is not known")
 PROGRAMS_MEET = Template("pallas.body_races_programs_meet", "whether two programs meet in {name}")
 LOOK_AT_DIMENSION = Template(
     "pallas.body_races_look_at_dimension",
@@ -122,13 +127,14 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         return ()
     parallel = [k for k in kernel.parallel() if kernel.grid[k] != 1]
     unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
-    if not parallel and not unordered and not kernel.tensor:
+    if not parallel and not unordered and not kernel.tensor and not kernel.in_body:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
     cores = has_cores(kernel)
     found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]
     found += of_threads(kernel, "meets")
     pair = beside(kernel, body)
     found += _of_iterations(kernel, pair, unordered)
+    found += of_own_threads(kernel, pair) if kernel.in_body else ()
     # cores that signal each other are run, all of them
     touched = [touch for effect in body.effects for touch in touches(effect)] if parallel and not cores else []
     apart = _walked(kernel, touched)
@@ -200,6 +206,8 @@ def _at_once(kernel: Kernel, pair: Beside, a: Touch, b: Touch) -> tuple[list[Ter
     """
     if any(map(is_remote, pair.body.effects)):
         return [], SIGNALS_ORDER()
+    if any(isinstance(effect, Access) and effect.told for effect in pair.body.effects):
+        return [], ATOMICS_ORDER()
     if kernel.subcores != "vector":
         return [], ""
     core = Term("name", kernel.grid_names[0])
@@ -237,13 +245,20 @@ def _of_iterations(kernel: Kernel, pair: Beside, unordered: Sequence[Effect]) ->
 
 
 def _clash(a: Touch, b: Touch) -> bool:
-    """Whether two effects on one element want an order: one writes, and not both add."""
-    return (a.writes or b.writes) and not (_atomic(a) and _atomic(b))
+    """Whether two effects on one element want an order: one writes, and not both do one operation in one go."""
+    return (a.writes or b.writes) and not (_atomic(a) and _atomic(a) == _atomic(b))
 
 
-def _atomic(touch: Touch) -> bool:
-    """Whether an effect adds to an element of a SparseCore's own memory, in one go."""
-    return touch.writes and adds_to(touch.effect) and touch.view.reference.memory in ("vmem", "vmem_shared")
+def _atomic(touch: Touch) -> str:
+    """What an effect does to an element in one go, of which the order does not matter; "" for nothing such.
+
+    Whatever adds to an element of a SparseCore's own memory does.
+    """
+    own = touch.view.reference.memory in ("vmem", "vmem_shared")
+    if touch.writes and adds_to(touch.effect) and own:
+        return "add"
+    operation = touch.effect.atomic if isinstance(touch.effect, Access) else ""
+    return operation if operation in ATOMICS else ""
 
 
 def _two_iterations(kernel: Kernel, pair: Beside, loop: Loop, a: Touch, b: Touch) -> Obligation:
@@ -293,7 +308,7 @@ def _meeting(
     """
     one, two = any_element(a.view, "at"), any_element(b.view, "there")
     place, there = (_place_in_array(kernel, t, e.place) for t, e in ((a, one), (b, two)))
-    (mine, doubt), (theirs, other_doubt) = _masked(a, one.names, "at"), _masked(b, two.names, "there")
+    (mine, doubt), (theirs, other_doubt) = masked(a, one.index), masked(b, two.index)
     condition = [
         *apart,
         *a.spot.path,
@@ -327,18 +342,6 @@ def _meet(a: Touch, b: Touch, element: tuple[int, ...], name: str) -> str:
     both = "" if a.effect is b.effect else f" ({b.does} it at {b.spot.source.rpartition(':')[2] or '?'})"
     did = "both write" if a.writes and b.writes else "one writes and one reads"
     return f"{did} element {element} of {name}{both}"
-
-
-def _masked(touch: Touch, names: Mapping[str, int], prefix: str) -> tuple[list[Term], str]:
-    """The condition that a mask lets an element be touched, and a doubt where no term says it."""
-    mask = getattr(touch.effect, "mask", None)
-    if mask is None:
-        return [], ""
-    if len(mask.dims) == len(touch.view.dims or ()):
-        index = tuple(Term("name", f"{prefix}{k}") if f"{prefix}{k}" in names else ZERO for k in range(len(mask.dims)))
-        with suppress(Lost):
-            return [mask.number(index)], ""
-    return [], MASK()
 
 
 def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], parallel: Sequence[int]) -> Iterator[Due]:

@@ -14,7 +14,8 @@ Proved:
     layoutproof ask index_int32 "f32[32,128] blockspec (8, 128) (i) -> (i, 0) grid (4,)"
 Of the body, numbers that say where, whether or how often it does something, and which elements a mask takes, are asked,
 as a warning: the properties of bodies see them wrapped, and say what that spoils. Of masks those of int8 and int16 too.
-A hash that means to wrap is right, and may be taken from uint32.
+A hash that means to wrap is right, and may be taken from uint32. Of kernels for Triton, the offsets of elements that
+the body touches in an array of more than 2**31 elements of one byte.
 Limits: In the body, numbers that depend on no tables and no data.
 """
 
@@ -42,6 +43,7 @@ from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import consistent, terms_map
 from layoutproof.pallas.body_memory import program_ids
+from layoutproof.pallas.triton_elements import offsets_in_int32
 
 PAST_INT32 = Template(
     "pallas.index_int32_past_int32", "{operand} at program {program}: {text} is {value}, and int32 ends at {limit}"
@@ -60,7 +62,7 @@ MASKS = 50_000
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per operand with windows, and a warning for each number that wraps where the body needs it."""
     of_maps = for_each_operand((o for o in kernel.operands if o.windowed), lambda operand: _of(kernel, operand))
-    return (*of_maps, *_of_body(kernel))
+    return (*of_maps, *_of_body(kernel), *offsets_in_int32(kernel))
 
 
 def unasked(kernel: Kernel) -> Settled:

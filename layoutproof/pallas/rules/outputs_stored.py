@@ -28,6 +28,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import (
     Access,
     Body,
@@ -79,6 +80,7 @@ STARTED = Template(
 KEPT = Template("pallas.outputs_stored_kept", ": it is {shared} where nothing is stored, and {elsewhere}")
 NEVER = Template("pallas.outputs_stored_never", "the body never stores into {name}{beside}")
 NO_COPY = Template("pallas.outputs_stored_no_copy", "no program copies to {what}{by}{beside}")
+NO_STORE_OF = Template("pallas.outputs_stored_no_store_of", "no program stores {what}{by}{beside}")
 NO_STORE = Template("pallas.outputs_stored_no_store", "no program of the visit of program {program} stores {what}{by}")
 LOOK_AT_OUTPUT = Template(
     "pallas.outputs_stored_look_at_output",
@@ -112,6 +114,9 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     body: Body | None = kernel.body
     if body is None:
         return ()
+    if not body.references:
+        # a body of which nothing is read
+        return tuple(not_modelled(kernel, body))
     # a semaphore is counted up, and holds nothing that is stored: `dma_order` asks about it
     held = [o for o in kernel.outputs if o.memory != "semaphore"]
     return for_each_operand(held, lambda operand: [_of(kernel, body, operand)])
@@ -327,7 +332,7 @@ class _UnstoredOutput:
         what = f"element {element} of {name}" if self.visit.exact else f"element {element} of the window of {name}"
         by = _stored_at(self.stores)
         if not self.visit.programs:
-            return NO_COPY(what, by, self.beside)
+            return (NO_STORE_OF if self.kernel.in_body else NO_COPY)(what, by, self.beside)
         return NO_STORE(tuple(at["program"]), what, by)
 
     def hint(self, at: Point, on: Numbers) -> str:

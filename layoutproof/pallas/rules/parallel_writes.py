@@ -16,7 +16,7 @@ Refuted:
 Proved:
     layoutproof ask parallel_writes '{kernel: {grid: [2], semantics: [parallel],
         outputs: [{name: o, array: "f32[16,128]", block: [8, 128], index: "(i) -> (i, 0)"}]}}'
-Limits: Windows; `body_races` is about other writes of the body.
+Limits: Windows; `body_races` is about other writes of the body, and about all of one for Triton that is read.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from layoutproof.kernel.windows import consistent, program_map
 NOT_PARALLEL = Template(
     "pallas.parallel_writes_not_parallel", "no dimension of the grid runs in parallel on a TPU{more}"
 )
+IN_BODY = Template("pallas.parallel_writes_in_body", "the body says what each program stores: body_races asks it")
 BOTH_WRITE = Template(
     "pallas.parallel_writes_both_write",
     "{operand}: programs {programs} may run at the same time, and both write {written} {place}",
@@ -49,7 +50,7 @@ TARGET = False
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per output with windows; none where nothing runs in parallel."""
-    if not kernel.parallel():
+    if not kernel.parallel() or kernel.in_body:
         return ()
     return for_each_operand((o for o in kernel.outputs if o.windowed), lambda operand: _of(kernel, operand))
 
@@ -59,6 +60,8 @@ def unasked(kernel: Kernel) -> Settled:
     if all(extent == 1 for extent in kernel.grid):
         # there are no two programs
         return by_rule("")
+    if kernel.in_body:
+        return undecided(IN_BODY())
     if kernel.parallel():
         return undecided("no output has windows")
     more = "; on a GPU all do: ask for a target that is one, triton or mosaic_gpu" if kernel.plain else ""

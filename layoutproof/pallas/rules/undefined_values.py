@@ -108,6 +108,7 @@ LOOK_AT_PADDING = Template(
     "pallas.undefined_values_look_at_padding",
     "look at what is made of {reference} before its padding is left out by jnp.where",
 )
+STORED = Template("pallas.undefined_values_stored", "element {element} of {reference} is {origin}")
 COPIED = Template("pallas.undefined_values_copied", "element {element} of what is copied to {reference} is {origin}")
 
 
@@ -364,10 +365,11 @@ def _copied(
             needed = {} if origin is None else entries_needed(stored, partial(BodyWalk, kernel, body), tables)
             if origin is not None and not (needed and unbounded(kernel, claim)):
                 origin = _first(kernel, origin, stored, walk)
-                told = COPIED(list(element), reference.name, _named(kernel, origin))
+                shown, words = _shown(walk, store, program, within, element)
+                told = words(list(shown), reference.name, _named(kernel, origin))
                 more = _missed_words(kernel, origin)
                 reason = restated(f"{told}{more}", told, missed=more)
-                found = {"program": program, "element": element, **needed}
+                found = {"program": program, "element": shown, **needed}
                 said = Settled(Verdict.REFUTED, reason, _hint(kernel, origin), deciding.names(), found)
                 source = source_of(origin, body) or store.spot.source
                 yield Obligation(reference.name, said, source=source, fixes=_fixes(kernel, origin))
@@ -377,3 +379,11 @@ def _copied(
             undecided(UNKNOWN(_what(reference), why_unknown(states, claim, None))),
             source=store.spot.source,
         )
+
+
+def _shown(
+    walk: BodyWalk, store: Access | StartedCopy, program: Place, within: Mapping[str, int], element: Place
+) -> tuple[Place, Template]:
+    """Where an element that is stored is in the array, and of one that is copied in the copy, with the words for it."""
+    placed = walk.place(store.view, element, program, within) if isinstance(store, Access) else None
+    return (element, COPIED) if placed is None else (placed, STORED)
