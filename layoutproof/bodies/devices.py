@@ -21,7 +21,7 @@ each of the others with a wait for all of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
@@ -55,7 +55,7 @@ from layoutproof.bodies.sections import SHORT, shortened
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.term import reads
+from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import axis_table
 
@@ -104,9 +104,9 @@ class DeviceProblem:
 
 
 def has_devices(kernel: Kernel) -> bool:
-    """Whether its body reaches other devices, and nothing but devices of a mesh."""
+    """Whether its body reaches other devices, and nothing but devices of a mesh; GPUs are run by `gpu_devices`."""
     body: Body | None = kernel.body
-    return body is not None and any(is_remote(effect) for effect in body.effects)
+    return body is not None and not kernel.remote and any(is_remote(effect) for effect in body.effects)
 
 
 def has_cores(kernel: Kernel) -> bool:
@@ -232,9 +232,11 @@ class Devices:
 
         partly: a copy that has not ended may have moved all of its bytes but one.
         """
-        positions = [0] * len(self.events)
+        todo = list(self.concerned(held))
+        positions = [0] * len(self.events) if len(todo) == len(self.events) else list(self.end)
+        for device in todo:
+            positions[device] = 0
         counts: dict[Key, int] = {}
-        todo = list(range(len(self.events)))
         stopped: dict[int, Key | None] = {}
         steps = 0
         while todo:
@@ -279,6 +281,10 @@ class Devices:
         if self._steps > MOST_STEPS:
             raise Unsupported(problems.MOST_EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
         return tuple(positions), counts
+
+    def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
+        """The devices that may come less far where some things are held back."""
+        return range(len(self.events))
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """The devices that may go on when one has counted up a semaphore."""
@@ -471,6 +477,7 @@ class Devices:
             if span.event.spot is spot
             and not (span.event.kind in ("start", "filled") and span.piece.writes)
             and not span.piece.aside
+            and not self.is_given(span)
         ]
         for span in spans:
             box = box_of(span.piece.region)
@@ -487,6 +494,14 @@ class Devices:
                 maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
+
+    def is_given(self, span: TouchedTime) -> bool:
+        """Whether what is read is there when all begin."""
+        return False
+
+    def homes(self) -> Iterable[int]:
+        """The devices that have memory of their own."""
+        return range(len(self.events))
 
     def _writes_before(self, span: TouchedTime) -> tuple[list[Box], list[Box | None]]:
         """What is surely written when something is read, and what may be; None of a part that is not known."""
@@ -526,7 +541,7 @@ class Devices:
         (kernel,) = self.kernels
         name = array_of(kernel, reference.name)
         whole = tuple((0, extent) for extent in reference.dims)
-        for device in range(len(self.events)):
+        for device in self.homes():
             spans = [span for span in self.memory.get((device, (0, name)), ()) if span.piece.writes]
             known = [box for span in spans if span.piece.sure and (box := box_of(span.piece.region)) is not None]
             if covered(whole, known):
@@ -644,7 +659,7 @@ class _DeviceTrace(Run):
 
     def run(self) -> None:
         """Notes the events of all programs in order."""
-        parts = nested(_with_barriers(self.body) if self.devices.cores else self.body.effects)
+        parts = nested(with_barriers(self.body) if self.devices.cores else self.body.effects)
         begin = Spot(-1, (), (), self.kernel.source)
         programs = list(product(*(range(int(extent)) for extent in self.kernel.grid)))
         if self.devices.cores:
@@ -744,11 +759,11 @@ class _DeviceTrace(Run):
             case Wait(view, semaphore, spot):
                 amount = self._number(bytes_of(on, view), problems.WAIT_SIZE())
                 self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
-            case Signal(semaphore, _, spot) if semaphore.reference is _BARRIER:
+            case Signal(semaphore, _, spot) if semaphore.reference is MEETING:
                 others = self._of_core()
                 for other in others:
-                    self._note("signal", spot, here, 1, (other, self.call, _BARRIER.name, ()))
-                self._note("wait", spot, here, len(others), (self.number, self.call, _BARRIER.name, ()))
+                    self._note("signal", spot, here, 1, (other, self.call, MEETING.name, ()))
+                self._note("wait", spot, here, len(others), (self.number, self.call, MEETING.name, ()))
             case Signal(semaphore, amount, spot, wait, device):
                 to = self.number if device is None else self._device(on, device)
                 many = self._number(None if amount is None else on(amount), problems.SIGNAL_AMOUNT())
@@ -866,29 +881,40 @@ class _DeviceTrace(Run):
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
 
     def _device(self, on: Symbolic, device: Device) -> int:
-        """The number of a device, counted over the mesh in row-major order."""
-        extents = [extent for _, extent in self.devices.axes]
-        if device.logical is not None:
-            number = self._number(on(device.logical), problems.DEVICE_MEANT())
-            if not 0 <= number < prod(extents):
-                raise Unsupported(problems.DEVICE_OF_MESH(number, prod(extents)))
-            return number
-        said = {**self.place, **{axis: self._number(on(at), problems.DEVICE_MEANT()) for axis, at in device.places}}
-        number = 0
-        for axis, extent in self.devices.axes:
-            if not 0 <= said[axis] < extent:
-                raise Unsupported(problems.DEVICE_AT(said[axis], axis, extent))
-            number = number * extent + said[axis]
-        return number
+        return number_of(
+            device, self.devices.axes, self.place, lambda at: self._number(on(at), problems.DEVICE_MEANT())
+        )
 
 
-_BARRIER = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
+def number_of(
+    device: Device, axes: Sequence[tuple[str, int]], here: Mapping[str, int], number: Callable[[Term], int]
+) -> int:
+    """The number of a device, counted over the mesh in row-major order. Raises Unsupported where there is none.
+
+    axes: of the mesh.  here: where the device is that speaks of it.  number: the value of a term.
+    """
+    extents = [extent for _, extent in axes]
+    if device.logical is not None:
+        found = number(device.logical)
+        if not 0 <= found < prod(extents):
+            raise Unsupported(problems.DEVICE_OF_MESH(found, prod(extents)))
+        return found
+    said = {**here, **{axis: number(at) for axis, at in device.places}}
+    found = 0
+    for axis, extent in axes:
+        if not 0 <= said[axis] < extent:
+            raise Unsupported(problems.DEVICE_AT(said[axis], axis, extent))
+        found = found * extent + said[axis]
+    return found
+
+
+MEETING = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
 """The semaphore of a barrier of all subcores."""
 
 
-def _with_barriers(body: Body) -> tuple[Effect, ...]:
+def with_barriers(body: Body) -> tuple[Effect, ...]:
     """The effects of a body with its barriers of subcores, in program order: waits for a semaphore of their own."""
-    meet = [Signal(View(_BARRIER), None, spot, wait=True) for spot in body.barriers]
+    meet = [Signal(View(MEETING), None, spot, wait=True) for spot in body.barriers]
     # a barrier comes before the effect that has its number
     return tuple(sorted((*meet, *body.effects), key=lambda effect: effect.spot.number))
 

@@ -25,6 +25,7 @@ from layoutproof.bodies.devices import has_cores
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.device_problems import of_devices
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -33,6 +34,8 @@ SETTLED_BY = "choose devices, buffers and slots by axis_index, program ids and l
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, of a kernel that reaches other devices; cores of one chip are asked by `body_races`."""
+    if kernel.remote:
+        return of_threads(kernel, "between", "late")
     return () if has_cores(kernel) else of_devices(kernel, "meets")
 
 

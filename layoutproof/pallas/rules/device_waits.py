@@ -20,6 +20,7 @@ from __future__ import annotations
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.device_problems import of_devices
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -28,7 +29,7 @@ SETTLED_BY = "choose devices, and how often they signal and wait, by axis_index,
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, of a kernel that reaches other devices."""
-    return of_devices(kernel, "never")
+    return of_threads(kernel, "never") if kernel.remote else of_devices(kernel, "never")
 
 
 def unasked(kernel: Kernel) -> Settled:

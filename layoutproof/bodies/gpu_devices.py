@@ -1,0 +1,444 @@
+"""A kernel on all GPUs of its mesh: every thread of every program of each, run together.
+
+It is the run of `warpgroups`, in which the axes of the mesh are axes of the grid. Besides shared memory, arrays in
+global memory are looked at, those of a device being one for its programs, and semaphores in global memory order
+programs and devices. A semaphore of a scope is one for each program, and a signal to another device counts up that of
+the same program there; that of `get_global` is one for each device. Who waits for one that it leaves as it is
+(`decrement=False`) takes nothing, so that arrivals only add up. Where some thread takes from one, no other may wait for
+it: else who comes how far would depend on the schedule.
+
+What a thread did before a signal is seen by who has waited for it: the signal is a release and the wait an acquire, of
+all devices. A copy out of shared memory has written when its thread has waited for more than its reads.
+
+All devices have begun when one does anything: a kernel that communicates is launched behind a barrier of all devices
+(`barrier_all_on_stream` in jaxlib/mosaic/gpu/custom_call.cc). There is none behind it. So whatever one device does to
+the memory of another one, or to its semaphores, has to have happened before all programs there have ended: then XLA may
+use the memory for other things, and reads the results.
+
+Threads of a program meet where a scope begins whose memory all of them have (`gpu.barrier` in
+`_run_scoped_lowering_rule`): what was touched in scopes that have ended has to be over there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from layoutproof.bodies import problems
+from layoutproof.bodies.devices import (
+    MEETING,
+    MOST_DEVICES,
+    DeviceProblem,
+    TouchedTime,
+    number_of,
+    with_barriers,
+)
+from layoutproof.bodies.effects import (
+    Access,
+    Body,
+    BodyReference,
+    Device,
+    Effect,
+    Freed,
+    Signal,
+    Spot,
+    StartedCopy,
+    View,
+    Wait,
+    adds_to,
+)
+from layoutproof.bodies.forward import Here, forward, nested
+from layoutproof.bodies.in_flight import slot_text
+from layoutproof.bodies.moments import ADDS, DeviceMemory, Event, Key, Place
+from layoutproof.bodies.other_devices import is_in_global
+from layoutproof.bodies.regions import ViewedRegion, region_of
+from layoutproof.bodies.symbolic import Number, Symbolic
+from layoutproof.bodies.warpgroups import (
+    ThreadTrace,
+    Warpgroups,
+    check_warps,
+    threads_of_each,
+    waited,
+)
+from layoutproof.core.budget import spend
+from layoutproof.core.errors import Unsupported
+from layoutproof.kernel.kernel import Kernel
+from layoutproof.kernel.scalar_memory import axis_table
+
+MOST_THREADS = 4_000
+"""Threads of all devices together."""
+
+
+def gpus_of(kernel: Kernel) -> Gpus:
+    """All devices that run a kernel. Raises Unsupported where it is not known what they do."""
+    found = _gpus_of(kernel)
+    if isinstance(found, Unsupported):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=4)
+def _gpus_of(kernel: Kernel) -> Gpus | Unsupported:
+    try:
+        _check(kernel)
+        return Gpus(kernel)
+    except Unsupported as reason:
+        return reason
+
+
+def _check(kernel: Kernel) -> None:
+    """Raises Unsupported for what is not known beside other devices."""
+    body: Body = kernel.body
+    if any(type(extent) is not int for extent in kernel.grid):
+        raise Unsupported(problems.PROGRAMS_UNKNOWN())
+    if not kernel.ordered:
+        raise Unsupported(problems.SEMAPHORES_UNORDERED())
+    if body.units:
+        raise Unsupported(problems.SEMAPHORES_AND_UNITS())
+    if kernel.tensor and any(is_in_global(reference) for reference in body.references):
+        raise Unsupported(problems.SEMAPHORES_AND_TENSOR())
+    check_warps(body)
+    scopes = [e for e in body.effects if isinstance(e, Freed) and any(map(is_in_global, e.references))]
+    again = [r for r in body.references if is_in_global(r) and r.fresh_in]
+    if len(scopes) > 1 or again:
+        # the next scope has the same ones, and nothing fills them with zeros again
+        raise Unsupported(problems.SEMAPHORE_SCOPES())
+
+
+class Gpus(Warpgroups):
+    """All threads of all programs of all devices.
+
+    devices: where each is on the mesh.
+    """
+
+    most = 60_000
+
+    def __init__(self, kernel: Kernel) -> None:
+        mesh = kernel.axes
+        names, extents = (*(name for name, _ in mesh), *kernel.grid_names), (*(n for _, n in mesh), *kernel.grid)
+        wide = replace(kernel, grid=extents, grid_names=names)
+        self.mesh = mesh
+        self.devices = list(product(*(range(extent) for _, extent in mesh)))
+        if len(self.devices) > MOST_DEVICES:
+            raise Unsupported(problems.MESH_SIZE(len(self.devices), MOST_DEVICES))
+        warps = threads_of_each(kernel)
+        own = list(product(*(range(int(extent)) for extent in kernel.grid)))
+        places: list[Place] = [(*device, *at) for device in self.devices for at in own for _ in range(warps)]
+        if len(places) > MOST_THREADS:
+            raise Unsupported(problems.MOST_THREADS(len(places), MOST_THREADS))
+        self.each = len(own) * warps
+        shown = {r.name for r in kernel.body.references if r.role == "in" and r.memory == "gmem"}
+        self._given = shown
+        events = [_GpuTrace(wide, places, n, warps, mesh, self.each).run() for n in range(len(places))]
+        self._waiting: dict[Key, list[int]] = {}
+        takers: set[Key] = set()
+        for thread, own_events in enumerate(events):
+            for event in own_events:
+                if event.kind in ("wait", "phase") and event.semaphore is not None:
+                    waiting = self._waiting.setdefault(event.semaphore, [])
+                    waiting += [] if thread in waiting[-1:] else [thread]
+                    takers |= {event.semaphore} if event.kind == "wait" else set()
+        for key in takers:
+            if len(set(self._waiting[key])) > 1:
+                raise Unsupported(problems.SEMAPHORE_RIVALS(slot_text(key[2], key[3])))
+        self._part = _parts(events)
+        self._of_part: dict[int, list[int]] = {}
+        for thread, part in enumerate(self._part):
+            self._of_part.setdefault(part, []).append(thread)
+        super().__init__(wide, places, events)
+
+    # runs
+
+    def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
+        """The threads that some semaphore, or barrier, ties to those that are held back."""
+        if not held or not hasattr(self, "end"):
+            return range(len(self.events))
+        return [thread for part in {self._part[end[1]] for end in held} for thread in self._of_part[part]]
+
+    def woken_by(self, key: Key, device: int) -> Iterable[int]:
+        """Those that wait for it."""
+        return self._waiting.get(key, ())
+
+    # words
+
+    def device_of(self, thread: int) -> int:
+        """The device of a thread."""
+        return thread // self.each
+
+    def _device_name(self, thread: int) -> str:
+        at = zip(self.mesh, self.devices[self.device_of(thread)], strict=True)
+        return "device " + ", ".join(f"{axis}={k}" for (axis, _), k in at) if self.mesh else "the device"
+
+    def _whose(self, number: int) -> str:
+        return f" of {self._device_name(number)}" if self.mesh else ""
+
+    # questions
+
+    def homes(self) -> Iterable[int]:
+        """The first thread of each device, which stands for it."""
+        return range(0, len(self.events), self.each)
+
+    def is_given(self, span: TouchedTime) -> bool:
+        """Whether it is read of an input."""
+        return span.piece.region.name in self._given
+
+    def _others(self, ends: bool) -> Iterator[DeviceProblem]:
+        yield from super()._others(ends)
+        if ends:
+            yield from self._late()
+
+    def _stuck(self) -> list[DeviceProblem]:
+        found = []
+        counted = {r.name for r in self.kernels[0].body.references if is_in_global(r)} | {MEETING.name}
+        for thread, events in enumerate(self.events):
+            event = events[self.end[thread]] if self.end[thread] < len(events) else None
+            if event is None or event.semaphore is None or event.semaphore[2] not in counted:
+                continue
+            slot = slot_text(event.semaphore[2], event.semaphore[3])
+            there = self.counts.get(event.semaphore, 0)
+            what = problems.NEVER_RETURNS(self.name(thread), event.amount, "of ", slot, there, self.word)
+            hint = problems.LOOK_AT_SIGNALS(slot, self._device_name(thread))
+            found.append(self._problem("never", what, hint, event.semaphore[2], event))
+        # who waits where all threads meet waits for one that waits elsewhere
+        found.sort(key=lambda problem: problem.subject == MEETING.name)
+        return found[:1] or super()._stuck()
+
+    def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
+        alike = self.device_of(one.event.device) == self.device_of(other.event.device)
+        # of two devices the arrays hold other numbers
+        return alike and super()._in_order(one, other)
+
+    def _met(self, one: TouchedTime, other: TouchedTime, met: object) -> DeviceProblem | None:
+        found = super()._met(one, other, met)
+        if found is None or one.piece.region.name not in self.arrays or one.event.device == other.event.device:
+            return found
+        apart = self.device_of(one.event.device) != self.device_of(other.event.device)
+        return replace(found, kind="between" if apart else "meets")
+
+    def _late(self) -> Iterator[DeviceProblem]:
+        """What reaches a device of which all programs may have ended by then."""
+        for spans in self.memory.values():
+            for span in spans:
+                name, home = span.piece.region.name, span.piece.device
+                apart = name in self.arrays and self.device_of(home) != self.device_of(span.event.device)
+                if apart and self._may_have_ended(span.end, home):
+                    what = problems.AFTER_THE_END(self._does(span), name, self._device_name(home))
+                    found = self._late_problem(what, name, span.event, home)
+                    yield found if span.piece.sure else replace(found, what=f"perhaps {what}", sure=False)
+                    return
+        for thread, events in enumerate(self.events):
+            for event in events:
+                key = event.semaphore
+                if event.kind != "signal" or key is None or self.device_of(key[0]) == self.device_of(thread):
+                    continue
+                if self._may_have_ended(("at", thread, event.position), key[0]):
+                    slot = slot_text(key[2], key[3])
+                    what = problems.AFTER_THE_END(f"{self.name(thread)} signals", slot, self._device_name(key[0]))
+                    yield self._late_problem(what, key[2], event, key[0])
+                    return
+
+    def _late_problem(self, what: str, name: str, event: Event, home: int) -> DeviceProblem:
+        hint = problems.LOOK_AT_THE_END(self._device_name(home))
+        return self._problem("late", what, hint, name, event, other=home)
+
+    def _may_have_ended(self, end: tuple[str, int, int], home: int) -> bool:
+        reached = self.reached(end)
+        first = self.device_of(home) * self.each
+        return all(reached[thread] == len(self.events[thread]) for thread in range(first, first + self.each))
+
+    def _spans(self) -> Iterator[TouchedTime]:
+        written = [waited([replace(e, kind="passed") if e.reads else e for e in events]) for events in self.events]
+        for span in super()._spans():
+            event = span.event
+            late = event.position in written[event.device] and span.piece.writes
+            if late and span.end[0] == "at" and event.kind == "start" and span.piece.region.name in self.arrays:
+                span = replace(span, end=("at", event.device, written[event.device][event.position]))
+            yield span
+
+
+def _parts(events: Sequence[Sequence[Event]]) -> list[int]:
+    """For each thread the first of those that semaphores and barriers tie together with it."""
+    first = list(range(len(events)))
+
+    def root(thread: int) -> int:
+        while first[thread] != thread:
+            first[thread] = first[first[thread]]
+            thread = first[thread]
+        return thread
+
+    users: dict[Key, int] = {}
+    for thread, own in enumerate(events):
+        for key in {key for event in own for key in (event.semaphore, event.sent) if key is not None}:
+            one, other = root(users.setdefault(key, thread)), root(thread)
+            first[max(one, other)] = min(one, other)
+    return [root(thread) for thread in range(len(events))]
+
+
+class _GpuTrace(ThreadTrace):
+    """One thread of one program of one device: its events in order."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        places: Sequence[Place],
+        number: int,
+        warps: int,
+        mesh: Sequence[tuple[str, int]],
+        each: int,
+    ) -> None:
+        super().__init__(kernel, places, number, number % warps)
+        self.mesh, self.each, self.warps = mesh, each, warps
+        self.device = dict(zip((name for name, _ in mesh), self.place, strict=False))
+        self.loaded: Mapping[str, Number] = {axis_table(name): at for name, at in self.device.items()}
+        self._ended: list[tuple[Freed, Here]] = []
+        if any(r.memory == "shared" and r.fresh_in for r in self.body.references):
+            # a loop comes back to what is before
+            self._last_shared = len(self.body.effects)
+
+    def run(self) -> list[Event]:
+        """The events, up to its end."""
+        names: dict[str, Number] = dict(zip(self.kernel.grid_names, self.place, strict=True))
+        begin = Here(names, self.place)
+        self._note("touch", Spot(-1, (), (), self.kernel.source), begin)
+        forward(nested(with_barriers(self.body)), self, begin, None)
+        return self.events
+
+    # the domain
+
+    def effect(self, effect: Effect, here: Here, state: None) -> None:
+        """Notes an event, if it happens; also of arrays in global memory."""
+        if not (isinstance(effect, Access) and _is_array(effect.view)):
+            super().effect(effect, here, state)
+            return
+        if self.warp and not any(loop.warps for loop in effect.spot.loops):
+            return
+        on = self._at(here)
+        held = [on(condition) for condition in effect.spot.path]
+        spend(1 + on.steps // 4)
+        on.steps = 0
+        if any(one is False for one in held):
+            return
+        does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
+        sure = all(one is True for one in held) and effect.mask is None
+        pieces = self._of_arrays(on, effect.view, effect.kind != "read", does, sure, adds_to(effect))
+        self._note("touch", effect.spot, here, pieces=tuple(pieces))
+
+    def _frees(self, freed: Freed, here: Here) -> None:
+        """Threads that share memory of a scope do not meet where it ends, but where the next one begins."""
+        if self.kernel.threads:
+            self._ended.append((freed, here))
+        else:
+            super()._frees(freed, here)
+
+    def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
+        if isinstance(effect, Signal) and effect.semaphore.reference is MEETING:
+            self._meets(effect.spot, here)
+            return
+        if isinstance(effect, Signal) and is_in_global(effect.semaphore.reference):
+            self._counts(on, effect, here)
+            return
+        begun = len(self.events)
+        super()._orders(on, effect, here, sure)
+        if isinstance(effect, Wait) and effect.reads:
+            self.events[-1] = replace(self.events[-1], reads=True)
+        if isinstance(effect, StartedCopy):
+            sides = ((effect.source, False, "copies from"), (effect.target, True, "copies into"))
+            pieces = tuple(
+                piece
+                for view, writes, does in sides
+                if _is_array(view)
+                for piece in self._of_arrays(on, view, writes, does, sure and effect.mask is None, clips=effect.clips)
+            )
+            for k in range(begun, len(self.events)):
+                if self.events[k].kind == "start":
+                    self.events[k] = replace(self.events[k], pieces=(*self.events[k].pieces, *pieces))
+
+    def _meets(self, spot: Spot, here: Here) -> None:
+        """All threads of the program wait for each other."""
+        mine = self._programs[self._program]
+        width = self._same_program()
+        others = [n for n in range(mine, mine + width, self.warps) if n != self.number]
+        for other in others:
+            self._note("signal", spot, here, 1, (other, 0, MEETING.name, ()))
+        self._note("wait", spot, here, len(others), (self.number, 0, MEETING.name, ()))
+        for freed, place in self._ended:
+            super()._frees(freed, place)
+        self._ended = []
+
+    def _same_program(self) -> int:
+        """How many threads a program has, warps counted."""
+        extents = dict(zip(self.kernel.grid_names, self.kernel.grid, strict=True))
+        return int(extents.get(self.kernel.threads, 1)) * self.warps
+
+    def _counts(self, on: Symbolic, signal: Signal, here: Here) -> None:
+        """A signal to, or a wait for, a semaphore in global memory."""
+        many = self._number(None if signal.amount is None else on(signal.amount), problems.SIGNAL_AMOUNT())
+        keys = [self._in_global(on, signal.semaphore, device) for device in self._devices(on, signal.device)]
+        if signal.wait:
+            kind = "phase" if signal.keeps else "wait"
+            self._note(kind, signal.spot, here, many, keys[0], by_name=signal.keeps)
+        else:
+            for key in keys:
+                self._note("signal", signal.spot, here, many, key)
+
+    def _in_global(self, on: Symbolic, view: View, device: int) -> Key:
+        """A semaphore of a device: the one of all of its programs, or that of the program there that this one is."""
+        region, reference = region_of(self.kernel, on, view), view.reference
+        if not region.exact or any(size != 1 for _, size, _ in region.runs):
+            raise Unsupported(problems.SEMAPHORE_SET(reference.name))
+        at = tuple(self._number(a, problems.SEMAPHORE_INDEX(reference.name)) for a, _, _ in region.runs)
+        program = 0 if reference.of_device else self._programs[self._program] % self.each
+        return device * self.each + program, 0, reference.name, at
+
+    def _devices(self, on: Symbolic, device: Device | None) -> list[int]:
+        """The numbers of the devices that are meant."""
+        if device is None:
+            return [self.number // self.each]
+        if device.along:
+            return list(range(prod(extent for _, extent in self.mesh)))
+        if device.logical is None and not device.places:
+            raise Unsupported(problems.DEVICE_FORM(device))
+        return [number_of(device, self.mesh, self.device, lambda at: self._number(on(at), problems.DEVICE_MEANT()))]
+
+    def _of_arrays(
+        self,
+        on: Symbolic,
+        view: View,
+        writes: bool,
+        does: str,
+        sure: bool,
+        adds: bool = False,
+        clips: bool = False,
+    ) -> list[DeviceMemory]:
+        """What is touched of an array, on each device that is meant."""
+        reference: BodyReference = view.reference
+        name, device = reference.elsewhere or (reference.name, None)
+        region = region_of(self.kernel, on, view)
+        known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
+        runs: tuple[Any, ...] = tuple((0, extent, 1) for extent in reference.dims)
+        if known:
+            runs = _clipped(region.runs, reference.dims) if clips else region.runs
+        if any(size == 0 for _, size, _ in runs):
+            return []
+        shown = ViewedRegion(name, runs, known)
+        return [
+            DeviceMemory(to * self.each, (0, name), shown, writes, does, sure and known, adds)
+            for to in self._devices(on, device)
+        ]
+
+
+def _is_array(view: View) -> bool:
+    return view.reference.memory == "gmem"
+
+
+def _clipped(runs: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
+    """What lies inside of an array."""
+    found = []
+    for (start, size, stride), extent in zip(runs, dims, strict=True):
+        low, high = (max(start, 0), min(start + size, extent)) if stride == 1 else (start, start + size)
+        found.append((low, max(high - low, 0), stride))
+    return tuple(found)
