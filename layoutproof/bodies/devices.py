@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -371,24 +371,27 @@ class Devices:
         for spans in self.memory.values():
             if not any(span.piece.writes for span in spans):
                 continue
-            spend(1 + len(spans) ** 2 // 2 // PER_STEP)
-            if len(spans) > MOST_TOUCHES:
-                raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
-            for k, one in enumerate(spans):
-                for other in spans[k + 1 :]:
-                    if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
-                        continue
-                    if one.event is other.event or self._in_order(one, other):
-                        continue
-                    if one.piece.aside and other.piece.aside:
-                        # they meet in what they touch themselves, or nowhere
-                        continue
-                    met = common_element(KNOWN, one.piece.region, other.piece.region)
-                    if met is False or self.before(one, other) or self.before(other, one):
-                        continue
-                    problem = self._met(one, other, met)
-                    if problem is not None:
-                        yield problem
+            for one, other in self.pairs(spans):
+                if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
+                    continue
+                if one.event is other.event or self._in_order(one, other):
+                    continue
+                if one.piece.aside and other.piece.aside:
+                    # they meet in what they touch themselves, or nowhere
+                    continue
+                met = common_element(KNOWN, one.piece.region, other.piece.region)
+                if met is False or self.before(one, other) or self.before(other, one):
+                    continue
+                problem = self._met(one, other, met)
+                if problem is not None:
+                    yield problem
+
+    def pairs(self, spans: Sequence[TouchedTime]) -> Iterable[tuple[TouchedTime, TouchedTime]]:
+        """Pairs of touches of one memory of which two may meet. Raises Unsupported where they are too many."""
+        spend(1 + len(spans) ** 2 // 2 // PER_STEP)
+        if len(spans) > MOST_TOUCHES:
+            raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
+        return combinations(spans, 2)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two effects without a wait between them are ordered, or do the same and write the same."""
@@ -410,7 +413,7 @@ class Devices:
         sure = sure and one.piece.sure and other.piece.sure and isinstance(met, tuple)
         own = a.device == b.device
         name, where = one.piece.region.name, self._whose(one.piece.device)
-        element = met if isinstance(met, tuple) else ()
+        element = self.element_of(name, met) if isinstance(met, tuple) else ()
         what = problems.NOTHING_ORDERS(
             self._does(one), "" if element == () else f"element {element} of ", name, where, self._does(other), _line(b)
         )
@@ -486,12 +489,13 @@ class Devices:
             around = hull_of(span.piece.region)
             if around is None or not covered(around, writes):
                 name, where = span.piece.region.name, self._whose(span.piece.device)
-                element = () if box is None else _hole(box, writes)
+                at = () if box is None else _hole(box, writes)
+                element = self.element_of(name, at)
                 what = problems.UNWRITTEN_BEFORE(self._does(span), element, name, where)
                 hint = problems.LOOK_AT_FILLING(_line(span.event), name)
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
-                at = tuple((n, n + 1) for n in element)
-                maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
+                one = tuple((n, n + 1) for n in at)
+                maybe = box is None or not span.piece.sure or any(other is None or meets(other, one) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
 
@@ -502,6 +506,18 @@ class Devices:
     def homes(self) -> Iterable[int]:
         """The devices that have memory of their own."""
         return range(len(self.events))
+
+    def home_name(self, device: int) -> str:
+        """One that has memory of its own, in words."""
+        return self.name(device)
+
+    def home_place(self, device: int) -> Place:
+        """Where it is."""
+        return self.places[device]
+
+    def element_of(self, name: str, at: Place) -> Place:
+        """The element of an array that a touched one is."""
+        return at
 
     def _writes_before(self, span: TouchedTime) -> tuple[list[Box], list[Box | None]]:
         """What is surely written when something is read, and what may be; None of a part that is not known."""
@@ -546,10 +562,10 @@ class Devices:
             known = [box for span in spans if span.piece.sure and (box := box_of(span.piece.region)) is not None]
             if covered(whole, known):
                 continue
-            element = _hole(whole, known)
-            what = problems.NOTHING_WRITES(element, name, self.name(device))
-            hint = problems.LOOK_AT_SENDERS(self.name(device), name)
-            point = {"device": self.places[device], "element": element}
+            element = self.element_of(name, _hole(whole, known))
+            what = problems.NOTHING_WRITES(element, name, self.home_name(device))
+            hint = problems.LOOK_AT_SENDERS(self.home_name(device), name)
+            point = {"device": self.home_place(device), "element": element}
             problem = DeviceProblem("unstored", what, hint, name, kernel.source, True, point)
             open_ = len(known) < len(spans)
             return replace(problem, what=f"perhaps {what}", sure=False) if open_ else problem

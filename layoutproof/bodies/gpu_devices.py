@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -32,6 +32,7 @@ from layoutproof.bodies import problems
 from layoutproof.bodies.devices import (
     MEETING,
     MOST_DEVICES,
+    PER_STEP,
     DeviceProblem,
     TouchedTime,
     number_of,
@@ -50,10 +51,11 @@ from layoutproof.bodies.effects import (
     View,
     Wait,
     adds_to,
+    views_of,
 )
 from layoutproof.bodies.forward import Here, forward, nested
 from layoutproof.bodies.in_flight import slot_text
-from layoutproof.bodies.moments import ADDS, DeviceMemory, Event, Key, Place
+from layoutproof.bodies.moments import ADDS, DeviceMemory, Event, Key, Place, hull_of
 from layoutproof.bodies.other_devices import is_in_global
 from layoutproof.bodies.regions import ViewedRegion, region_of
 from layoutproof.bodies.symbolic import Number, Symbolic
@@ -112,7 +114,7 @@ def _check(kernel: Kernel) -> None:
 class Gpus(Warpgroups):
     """All threads of all programs of all devices.
 
-    devices: where each is on the mesh.
+    devices: where each is on the mesh.  shapes: of arrays that are touched in another shape than they have, that one.
     """
 
     most = 60_000
@@ -131,9 +133,10 @@ class Gpus(Warpgroups):
         if len(places) > MOST_THREADS:
             raise Unsupported(problems.MOST_THREADS(len(places), MOST_THREADS))
         self.each = len(own) * warps
-        shown = {r.name for r in kernel.body.references if r.role == "in" and r.memory == "gmem"}
-        self._given = shown
-        events = [_GpuTrace(wide, places, n, warps, mesh, self.each).run() for n in range(len(places))]
+        self._given = {r.name for r in kernel.body.references if r.role == "in" and r.memory == "gmem"}
+        seen = _reshaped(kernel.body)
+        self.shapes = {(v.reference.elsewhere or (v.reference.name,))[0]: v.reference.dims for v in seen.values()}
+        events = [_GpuTrace(wide, places, n, warps, mesh, self.each, seen).run() for n in range(len(places))]
         self._waiting: dict[Key, list[int]] = {}
         takers: set[Key] = set()
         for thread, own_events in enumerate(events):
@@ -181,6 +184,39 @@ class Gpus(Warpgroups):
     def homes(self) -> Iterable[int]:
         """The first thread of each device, which stands for it."""
         return range(0, len(self.events), self.each)
+
+    def home_name(self, device: int) -> str:
+        """A device in words."""
+        return self._device_name(device)
+
+    def home_place(self, device: int) -> Place:
+        """Where a device is on the mesh."""
+        return self.devices[self.device_of(device)]
+
+    def element_of(self, name: str, at: Place) -> Place:
+        """The element of an array whose place in another shape is known."""
+        if name not in self.shapes or at == ():
+            return at
+        dims = next(r.dims for r in self.kernels[0].body.references if r.name == name)
+        number = reduce(lambda found, each: found * each[1] + each[0], zip(at, self.shapes[name], strict=True), 0)
+        found: list[int] = []
+        for extent in reversed(dims):
+            number, place = divmod(number, extent)
+            found.insert(0, place)
+        return tuple(found)
+
+    def unstored(self, reference: BodyReference) -> DeviceProblem | None:
+        """As of `Devices`, of an array in the shape in which it is touched."""
+        return super().unstored(replace(reference, dims=self.shapes.get(reference.name, reference.dims)))
+
+    def pairs(self, spans: Sequence[TouchedTime]) -> Iterable[tuple[TouchedTime, TouchedTime]]:
+        """Of an array those whose boxes meet in the dimension in which they begin at most places."""
+        boxes = [hull_of(span.piece.region) for span in spans]
+        if spans[0].piece.region.name not in self.arrays or None in boxes or not boxes[0]:
+            return super().pairs(spans)
+        sides = [[box[d] for box in boxes if box is not None] for d in range(len(boxes[0]))]
+        most = max(sides, key=lambda side: len({low for low, _ in side}))
+        return _meeting(spans, most)
 
     def is_given(self, span: TouchedTime) -> bool:
         """Whether it is read of an input."""
@@ -260,6 +296,34 @@ class Gpus(Warpgroups):
             yield span
 
 
+def _meeting(
+    spans: Sequence[TouchedTime], sides: Sequence[tuple[int, int]]
+) -> Iterator[tuple[TouchedTime, TouchedTime]]:
+    """Pairs of touches whose sides have a place in common. sides: of each, where it begins and where it ends."""
+    open_: list[int] = []
+    for k in sorted(range(len(spans)), key=lambda k: sides[k]):
+        open_ = [other for other in open_ if sides[other][1] > sides[k][0]]
+        spend(1 + len(open_) // PER_STEP)
+        yield from ((spans[min(other, k)], spans[max(other, k)]) for other in open_)
+        open_.append(k)
+
+
+def _reshaped(body: Body) -> Mapping[View, View]:
+    """The views of arrays that are all seen in one other shape, of arrays of that shape."""
+    views: dict[str, list[View]] = {}
+    for view in views_of(body):
+        if _is_array(view):
+            name, _ = view.reference.elsewhere or (view.reference.name, None)
+            views.setdefault(name, []).append(view)
+    found: dict[View, View] = {}
+    for own in views.values():
+        first = {view.steps[0].after if view.steps and view.steps[0].kind == "reshape" else None for view in own}
+        dims = next(iter(first))
+        if len(first) == 1 and dims is not None:
+            found |= {view: View(replace(view.reference, dims=dims), view.steps[1:]) for view in own}
+    return found
+
+
 def _parts(events: Sequence[Sequence[Event]]) -> list[int]:
     """For each thread the first of those that semaphores and barriers tie together with it."""
     first = list(range(len(events)))
@@ -289,9 +353,10 @@ class _GpuTrace(ThreadTrace):
         warps: int,
         mesh: Sequence[tuple[str, int]],
         each: int,
+        seen: Mapping[View, View],
     ) -> None:
         super().__init__(kernel, places, number, number % warps)
-        self.mesh, self.each, self.warps = mesh, each, warps
+        self.mesh, self.each, self.warps, self.seen = mesh, each, warps, seen
         self.device = dict(zip((name for name, _ in mesh), self.place, strict=False))
         self.loaded: Mapping[str, Number] = {axis_table(name): at for name, at in self.device.items()}
         self._ended: list[tuple[Freed, Here]] = []
@@ -415,6 +480,7 @@ class _GpuTrace(ThreadTrace):
         clips: bool = False,
     ) -> list[DeviceMemory]:
         """What is touched of an array, on each device that is meant."""
+        view = self.seen.get(view, view)
         reference: BodyReference = view.reference
         name, device = reference.elsewhere or (reference.name, None)
         region = region_of(self.kernel, on, view)

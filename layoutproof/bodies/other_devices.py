@@ -84,7 +84,10 @@ def on_devices(on: Pass, view: View, device: Device) -> View:
     own = view.reference
     if own.elsewhere is not None or own.memory != "gmem" or own.role not in ("in", "out"):
         raise UnsupportedOp(problems.MEMORY_ELSEWHERE(own.name))
-    found = replace(own, name=f"{own.name} of {on.named('device')}", role="around", elsewhere=(own.name, device))
+    name = f"{own.name} of {'all devices' if device.along else 'another device'}"
+    if any(reference.name == name for reference in on.references):
+        name += f" ({on.named('')})"
+    found = replace(own, name=name, role="around", elsewhere=(own.name, device))
     on.references.append(found)
     return View(found, view.steps)
 

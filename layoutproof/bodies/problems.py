@@ -418,7 +418,7 @@ SEMAPHORES_AND_UNITS = Template(
 SEMAPHORES_AND_TENSOR = Template("bodies.semaphores_and_tensor", "semaphores in global memory beside tensor memory")
 SEMAPHORE_SCOPES = Template(
     "bodies.semaphore_scopes",
-    "semaphores of several scopes, or of one in a loop: each finds what the last one has left",
+    "semaphores of several scopes, or of a loop: each finds what the last one has left",
 )
 SEMAPHORE_RIVALS = Template(
     "bodies.semaphore_rivals", "{semaphore}, from which one thread takes and for which another one waits, too"

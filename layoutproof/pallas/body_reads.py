@@ -34,6 +34,9 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     reference = next((r for r in body.references if r.name == operand.name and r.role == "in"), None)
     if reference is None or (operand.windowed and reference.dims != operand.dims):
         return
+    if any(r.elsewhere is not None and r.elsewhere[0] == operand.name for r in body.references):
+        # other devices read of it, too
+        return
     views = [view for view in _read_views(body) if view.reference is reference]
     if any(map(_of_a_part, views)):
         # who cut the part out for a pipeline wants no more of the array
