@@ -168,8 +168,11 @@ class Devices:
     """All devices of a mesh, which run some kernels one after the other.
 
     places: where each is.  events: of each, in order.  begins: of each, where a kernel begins in its events.  end,
-    counts: how far each comes where nothing is held back, and what semaphores count then.
+    counts: how far each comes where nothing is held back, and what semaphores count then.  most_steps: events that are
+    run, in all runs together.
     """
+
+    most_steps = MOST_STEPS
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = tuple(kernels)
@@ -278,8 +281,8 @@ class Devices:
             positions[device] = position
         self._steps += steps
         spend(1 + steps // PER_STEP)
-        if self._steps > MOST_STEPS:
-            raise Unsupported(problems.MOST_EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
+        if self._steps > self.most_steps:
+            raise Unsupported(problems.MOST_EVENTS_IN_RUNS(self.most_steps, len(self.events)))
         return tuple(positions), counts
 
     def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
@@ -302,6 +305,10 @@ class Devices:
         if a.device == b.device and one.end[0] == "at":
             return one.end[2] < b.position
         return self.reached(one.end)[b.device] < b.position
+
+    def ordered(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether one of two has surely ended when the other one begins."""
+        return self.before(one, other) or self.before(other, one)
 
     # questions
 
@@ -380,7 +387,7 @@ class Devices:
                     # they meet in what they touch themselves, or nowhere
                     continue
                 met = common_element(KNOWN, one.piece.region, other.piece.region)
-                if met is False or self.before(one, other) or self.before(other, one):
+                if met is False or self.ordered(one, other):
                     continue
                 problem = self._met(one, other, met)
                 if problem is not None:
@@ -529,6 +536,8 @@ class Devices:
         gone = [one for one in aside if common_element(KNOWN, one.piece.region, span.piece.region) is not False]
         for other in memory:
             if not other.piece.writes or other.piece.aside or other.event is span.event:
+                continue
+            if common_element(KNOWN, other.piece.region, span.piece.region) is False:
                 continue
             wrote = box_of(other.piece.region) if other.piece.sure else None
             left = None if wrote is None else self._left_of(wrote, other, span, gone)

@@ -21,9 +21,10 @@ Threads of a program meet where a scope begins whose memory all of them have (`g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import product
 from math import prod
 from typing import Any
@@ -111,13 +112,42 @@ def _check(kernel: Kernel) -> None:
         raise Unsupported(problems.SEMAPHORE_SCOPES())
 
 
-class Gpus(Warpgroups):
+class _Tied(Warpgroups):
+    """Threads of which only those are run together that semaphores, or barriers, tie together."""
+
+    most = 200_000
+    most_steps = 100_000_000
+
+    def look(self) -> None:
+        """Runs them once, and notes who touches which memory."""
+        self._waiting: dict[Key, list[int]] = {}
+        for thread, events in enumerate(self.events):
+            for event in events:
+                if event.kind in ("wait", "phase") and event.semaphore is not None:
+                    waiting = self._waiting.setdefault(event.semaphore, [])
+                    waiting += [] if thread in waiting[-1:] else [thread]
+        self.part = _parts(self.events)
+        self._of_part: dict[int, list[int]] = {}
+        for thread, part in enumerate(self.part):
+            self._of_part.setdefault(part, []).append(thread)
+        super().look()
+
+    def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
+        """The threads that some semaphore, or barrier, ties to those that are held back."""
+        if not held:
+            return range(len(self.events))
+        return [thread for part in {self.part[end[1]] for end in held} for thread in self._of_part[part]]
+
+    def woken_by(self, key: Key, device: int) -> Iterable[int]:
+        """Those that wait for it."""
+        return self._waiting.get(key, ())
+
+
+class Gpus(_Tied):
     """All threads of all programs of all devices.
 
     devices: where each is on the mesh.  shapes: of arrays that are touched in another shape than they have, that one.
     """
-
-    most = 60_000
 
     def __init__(self, kernel: Kernel) -> None:
         mesh = kernel.axes
@@ -137,34 +167,48 @@ class Gpus(Warpgroups):
         seen = _reshaped(kernel.body)
         self.shapes = {(v.reference.elsewhere or (v.reference.name,))[0]: v.reference.dims for v in seen.values()}
         events = [_GpuTrace(wide, places, n, warps, mesh, self.each, seen).run() for n in range(len(places))]
-        self._waiting: dict[Key, list[int]] = {}
-        takers: set[Key] = set()
-        for thread, own_events in enumerate(events):
-            for event in own_events:
-                if event.kind in ("wait", "phase") and event.semaphore is not None:
-                    waiting = self._waiting.setdefault(event.semaphore, [])
-                    waiting += [] if thread in waiting[-1:] else [thread]
-                    takers |= {event.semaphore} if event.kind == "wait" else set()
-        for key in takers:
-            if len(set(self._waiting[key])) > 1:
-                raise Unsupported(problems.SEMAPHORE_RIVALS(slot_text(key[2], key[3])))
-        self._part = _parts(events)
-        self._of_part: dict[int, list[int]] = {}
-        for thread, part in enumerate(self._part):
-            self._of_part.setdefault(part, []).append(thread)
+        counted = {r.name for r in kernel.body.references if is_in_global(r)}
+        _check_takers(events, counted)
+        # the same, of which none waits for another program: whoever waits here comes at least as far there
+        alone = [[_passed(event, counted) for event in each] for each in events]
+        self._near = _Tied(wide, places, alone, plain=True)
+        # whether other programs order what two threads of one program do
+        self._beyond = False
         super().__init__(wide, places, events)
 
     # runs
 
-    def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
-        """The threads that some semaphore, or barrier, ties to those that are held back."""
-        if not held or not hasattr(self, "end"):
-            return range(len(self.events))
-        return [thread for part in {self._part[end[1]] for end in held} for thread in self._of_part[part]]
+    def before(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether the first has surely ended when the other one begins, as of `Warpgroups`."""
+        if self._is_near(one, other):
+            if self._near.before(one, other):
+                return True
+            if self._near.before(other, one):
+                return False
+        return super().before(one, other)
 
-    def woken_by(self, key: Key, device: int) -> Iterable[int]:
-        """Those that wait for it."""
-        return self._waiting.get(key, ())
+    def ordered(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether one of two has surely ended when the other one begins."""
+        if self._is_near(one, other):
+            if self._near.ordered(one, other):
+                return True
+            self._beyond = True
+        return super().ordered(one, other)
+
+    def _is_near(self, one: TouchedTime, other: TouchedTime) -> bool:
+        return self._near.part[one.event.device] == self._near.part[other.event.device]
+
+    def _unseen(self) -> Iterator[DeviceProblem]:
+        if any(True for _ in self._near._unseen()):
+            yield from super()._unseen()
+
+    def _uncommitted(self) -> Iterator[DeviceProblem]:
+        if self._beyond or any(True for _ in self._near._uncommitted()):
+            yield from super()._uncommitted()
+
+    def _unended(self) -> Iterator[DeviceProblem]:
+        if any(True for _ in self._near._unended()):
+            yield from super()._unended()
 
     # words
 
@@ -281,7 +325,35 @@ class Gpus(Warpgroups):
         hint = problems.LOOK_AT_THE_END(self._device_name(home))
         return self._problem("late", what, hint, name, event, other=home)
 
+    @cached_property
+    def _wanted(self) -> Mapping[Key, int]:
+        """How many of the arrivals at a semaphore may be missing before somebody waits for ever."""
+        sent: Counter[Key] = Counter()
+        needed: dict[Key, int] = {}
+        taken: Counter[Key] = Counter()
+        for event in (event for events in self.events for event in events):
+            key = event.semaphore
+            if key is None:
+                continue
+            if event.kind == "wait":
+                taken[key] += event.amount
+                needed[key] = max(needed.get(key, 0), taken[key])
+            elif event.kind == "phase":
+                needed[key] = max(needed.get(key, 0), taken[key] + event.amount)
+            elif event.kind == "signal":
+                sent[key] += event.amount
+        return {key: sent[key] - many for key, many in needed.items()}
+
     def _may_have_ended(self, end: tuple[str, int, int], home: int) -> bool:
+        kind, thread, position = end
+        missing: Counter[Key] = Counter()
+        for event in self.events[thread][position:] if kind == "at" else ():
+            if event.kind == "signal" and event.semaphore is not None:
+                missing[event.semaphore] += event.amount
+        there = self.device_of(home)
+        if any(self.device_of(key[0]) == there and many > self._wanted.get(key, many) for key, many in missing.items()):
+            # without a run: somebody there waits for all of them
+            return False
         reached = self.reached(end)
         first = self.device_of(home) * self.each
         return all(reached[thread] == len(self.events[thread]) for thread in range(first, first + self.each))
@@ -294,6 +366,22 @@ class Gpus(Warpgroups):
             if late and span.end[0] == "at" and event.kind == "start" and span.piece.region.name in self.arrays:
                 span = replace(span, end=("at", event.device, written[event.device][event.position]))
             yield span
+
+
+def _check_takers(events: Sequence[Sequence[Event]], counted: Collection[str]) -> None:
+    """Raises Unsupported where several threads wait for a semaphore in global memory, and one of them takes from it."""
+    waits = [e for own in events for e in own if e.semaphore is not None and e.semaphore[2] in counted]
+    takers = {(e.semaphore, e.device) for e in waits if e.kind == "wait"}
+    waiting = {(e.semaphore, e.device) for e in waits if e.kind in ("wait", "phase")}
+    for key, taker in takers:
+        if key is not None and any(other == key and thread != taker for other, thread in waiting):
+            raise Unsupported(problems.SEMAPHORE_RIVALS(slot_text(key[2], key[3])))
+
+
+def _passed(event: Event, counted: Collection[str]) -> Event:
+    """An event, without the wait where it is for some semaphores, and without the signal to them."""
+    ties = event.semaphore is not None and event.semaphore[2] in counted
+    return replace(event, kind="passed", semaphore=None) if ties else event
 
 
 def _meeting(
