@@ -83,7 +83,7 @@ def reduced(waits: int | None = 2, first: int = 0) -> Any:
     return over(2, lambda x: kernel(body, shape, [SIGNALS])(x))
 
 
-def shifted(to: str = "right", signal: bool = True, wait: int = 1, amount: int = 1, axes: tuple[str, ...] = ("x",)) -> Any:
+def shifted(to: str = "right", signal: bool = True, wait: int = 1, axes: tuple[str, ...] = ("x",)) -> Any:
     """Each device of a ring stores its rows on the one to its right, and tells it."""
 
     def body(x: Any, o: Any, here: Any) -> None:
@@ -98,7 +98,7 @@ def shifted(to: str = "right", signal: bool = True, wait: int = 1, amount: int =
         said = (lambda one: one) if len(axes) == 1 else (lambda one: {axes[0]: one})
         plgpu.remote_ref(o, said(right))[...] = x[...]
         if signal:
-            pl.semaphore_signal(here, amount, device_id=said(told))
+            pl.semaphore_signal(here, device_id=said(told))
         if wait:
             pl.semaphore_wait(here, wait)
 
@@ -214,11 +214,9 @@ _FOUR = (jax.ShapeDtypeStruct((256, 128), F),)
 _HALVES = (jax.ShapeDtypeStruct((256, 128), F),)
 
 
-
-
 REMOTE_PAIRS = {
     "gather: no wait at the end": Pair(
-        gathered, _TWO, {"waits": None}, "device_races", "nothing holds a device until the rows of the other one are there"
+        gathered, _TWO, {"waits": None}, "device_races", "nothing holds a device until the other one's rows are there"
     ),
     "gather: a wait for one signal of two": Pair(
         gathered, _TWO, {"waits": 1}, "device_races", "a device has its own signal, and may end before the other one's"
@@ -255,7 +253,7 @@ REMOTE_PAIRS = {
         reduced, _HALVES, {"first": 32}, "body_in_bounds", "device 1 reads rows 96:160 of 128"
     ),
     "shift: a signal to the wrong device": Pair(
-        shifted, _THREE, {"to": "left"}, "device_races", "the one to the left is told, and the one to the right is written"
+        shifted, _THREE, {"to": "left"}, "device_races", "the one to the left is told, the one to the right is written"
     ),
     "shift: a signal to itself": Pair(
         shifted, _THREE, {"to": "itself"}, "device_races", "no device waits for the one that writes its rows"

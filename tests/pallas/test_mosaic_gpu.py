@@ -29,6 +29,7 @@ from tests.pallas.mosaic_gpu_limits import SHARED, allocating
 from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops, pretended
 from tests.pallas.mosaic_gpu_page import GROUPS, SEEN, on_gpu, pairs, public_rows, row
 from tests.pallas.mosaic_gpu_pairs import PAIRS, ROWS, TILED, F, H, kernel
+from tests.pallas.mosaic_gpu_remote_pairs import REMOTE_PAIRS
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 from tests.said import Said
@@ -46,7 +47,7 @@ def decided(function: Any, args: tuple[Any, ...], target: str | None = "mosaic_g
     return [f for f in found if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
 
 
-ALL = PAIRS | THREAD_PAIRS | TENSOR_PAIRS
+ALL = PAIRS | THREAD_PAIRS | TENSOR_PAIRS | REMOTE_PAIRS
 
 
 @pytest.mark.parametrize("name", ALL)
