@@ -22,7 +22,7 @@ BARRIER = "barrier"
 
 def _start(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
-    to, adds = device_of(on, equation.params.get("device_id_type"), device), bool(equation.params.get("add"))
+    to, adds = device_of(on, equation.params.get("device_id_type", "LOGICAL"), device), bool(equation.params.get("add"))
     mask = _moved(source, target)
     if mask is not None:
         on.masks.append(Mask(mask, on.spot()))
@@ -79,7 +79,7 @@ def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
 def _signal(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    to = device_of(on, equation.params.get("device_id_type"), device, core)
+    to = device_of(on, equation.params.get("device_id_type", "LOGICAL"), device, core)
     on.effects.append(Signal(view, amount_of(on, amount), on.spot(), device=to))
     return []
 

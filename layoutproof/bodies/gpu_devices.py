@@ -553,7 +553,7 @@ class _GpuTrace(ThreadTrace):
             return [self.number // self.each]
         if device.along:
             return list(range(prod(extent for _, extent in self.mesh)))
-        if device.logical is None and not device.places:
+        if device.core or (device.logical is None and not device.places):
             raise Unsupported(problems.DEVICE_FORM(device))
         return [number_of(device, self.mesh, self.device, lambda at: self._number(on(at), problems.DEVICE_MEANT()))]
 
@@ -573,9 +573,10 @@ class _GpuTrace(ThreadTrace):
         name, device = reference.elsewhere or (reference.name, None)
         region = region_of(self.kernel, on, view)
         known = region.exact and all(type(n) is int for run in region.runs for n in run[:2])
-        runs: tuple[Any, ...] = tuple((0, extent, 1) for extent in reference.dims)
+        shown_runs: Any = region.runs
+        runs: Any = tuple((0, extent, 1) for extent in reference.dims)
         if known:
-            runs = _clipped(region.runs, reference.dims) if clips else region.runs
+            runs = _clipped(shown_runs, reference.dims) if clips else shown_runs
         if any(size == 0 for _, size, _ in runs):
             return []
         shown = ViewedRegion(name, runs, known)
@@ -589,7 +590,7 @@ def _is_array(view: View) -> bool:
     return view.reference.memory == "gmem"
 
 
-def _clipped(runs: Sequence[Any], dims: Sequence[int]) -> tuple[Any, ...]:
+def _clipped(runs: Sequence[tuple[int, int, int]], dims: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
     """What lies inside of an array."""
     found = []
     for (start, size, stride), extent in zip(runs, dims, strict=True):

@@ -17,6 +17,7 @@ from layoutproof.bodies.effects import Access, Signal, View
 from layoutproof.bodies.memory import allocated, load, through, view_of
 from layoutproof.bodies.other_devices import all_along, amount_of, on_devices
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
+from layoutproof.core.message import restated
 from layoutproof.ir.program import Equation, planted
 
 
@@ -48,7 +49,8 @@ def _signal_all(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
 def _global(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`get_global`: semaphores that are there as long as the kernel runs, whatever loop asks for them."""
     if not on.kernel.remote or equation.outvars[0].aval.memory != "semaphore":
-        raise UnsupportedOp(problems.UNMODELLED_GLOBAL_MEMORY())
+        said, why = problems.PRIMITIVE("get_global"), problems.UNMODELLED_GLOBAL_MEMORY()
+        raise UnsupportedOp(restated(f"{said} ({why})", said, why=why))
     made = allocated(on, equation.outvars[0].aval).reference
     found = replace(made, of_device=True, fresh_in=())
     on.references[on.references.index(made)] = found

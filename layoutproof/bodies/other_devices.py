@@ -38,7 +38,7 @@ def device_of(on: Pass, kind: object, said: Any, core: Any = None) -> Device | N
     if named:
         places = tuple((str(name), amount_of(on, place)) for name, place in said)
         return Device(places if all(name in axes for name, _ in places) else ())
-    if str("LOGICAL" if kind is None else kind).upper().endswith("LOGICAL"):
+    if str(kind).upper().endswith("LOGICAL"):
         return Device(logical=amount_of(on, said)) if not isinstance(said, tuple) else Device()
     ids = said if isinstance(said, tuple) else (said,)
     if len(ids) != len(axes) or any(isinstance(one, tuple) for one in ids):
@@ -70,7 +70,7 @@ def through_devices(on: Pass, view: View, transform: Other) -> View:
     return view if device is None else on_devices(on, view, device)
 
 
-def all_along(on: Pass, axes: Any) -> Device:
+def all_along(on: Pass, axes: object) -> Device:
     """All devices along some axes. UnsupportedOp unless these are all axes of the mesh, which JAX asks for."""
     named = tuple(map(str, axes)) if isinstance(axes, tuple | list) else (str(axes),)
     mesh = [name for name, _ in on.kernel.axes]

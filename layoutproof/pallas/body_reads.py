@@ -22,6 +22,12 @@ FEWEST = 3
 """Parts of a dimension from which on the last one alone is missed; of two a kernel may well want the first."""
 
 
+def is_read_elsewhere(kernel: Kernel, operand: Operand) -> bool:
+    """Whether other devices read of an input, too."""
+    references = () if kernel.body is None else kernel.body.references
+    return any(r.elsewhere is not None and r.elsewhere[0] == operand.name for r in references)
+
+
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     """The questions about one input beside its windows: none where tables or data choose the reads."""
     if operand.part or operand.memory == "semaphore" or not all(type(n) is int for n in operand.dims):
@@ -33,9 +39,6 @@ def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
         return
     reference = next((r for r in body.references if r.name == operand.name and r.role == "in"), None)
     if reference is None or (operand.windowed and reference.dims != operand.dims):
-        return
-    if any(r.elsewhere is not None and r.elsewhere[0] == operand.name for r in body.references):
-        # other devices read of it, too
         return
     views = [view for view in _read_views(body) if view.reference is reference]
     if any(map(_of_a_part, views)):

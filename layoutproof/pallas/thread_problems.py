@@ -15,7 +15,7 @@ from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
-from layoutproof.pallas.device_problems import answer_of
+from layoutproof.pallas.device_problems import answer_of, stored_of_devices
 
 
 def run_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
@@ -80,10 +80,10 @@ def stored_by_threads(kernel: Kernel, reference: BodyReference) -> bool:
         return False
 
 
-def stored_on_gpus(kernel: Kernel, reference: BodyReference) -> Obligation | None:
-    """Whether all of an output is written on each device of a mesh of GPUs; None of other kernels."""
+def stored_elsewhere(kernel: Kernel, reference: BodyReference) -> Obligation | None:
+    """Whether all of an output is written on each device of a mesh; None where only its own device writes it."""
     if not kernel.remote:
-        return None
+        return stored_of_devices(kernel, reference)
     lost = not_modelled(kernel, kernel.body)
     if lost:
         return replace(lost[0], subject=reference.name)

@@ -171,9 +171,9 @@ def _blackwell() -> Iterator[MosaicGpuOp]:
 def on_devices(function: Callable[..., Any], devices: int, *given: Any, result: Any) -> Any:
     """A function on each of some GPUs of one axis, x. given: what each of its arguments is split by, as its result."""
     import jax
-    from jax.sharding import AbstractMesh
+    from jax.sharding import AbstractMesh, AxisType
 
-    mesh = AbstractMesh((devices,), ("x",))
+    mesh = AbstractMesh((devices,), ("x",), axis_types=(AxisType.Auto,))
     return jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=result, check_vma=False)
 
 

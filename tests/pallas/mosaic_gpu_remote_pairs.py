@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 from tests.pallas.mosaic_gpu_pairs import F, Pair
 
@@ -21,7 +21,7 @@ def over(devices: int, call: Any, inputs: int = 1, axes: tuple[str, ...] = ("x",
     """A call on each device of a mesh of one axis; or of two axes, the second one of 2 devices."""
     extents = (devices,) if len(axes) == 1 else (devices // 2, 2)
     specs = (PartitionSpec(axes),) * inputs
-    mesh = AbstractMesh(extents, axes)
+    mesh = AbstractMesh(extents, axes, axis_types=(AxisType.Auto,) * len(axes))
     return jax.shard_map(call, mesh=mesh, in_specs=specs, out_specs=PartitionSpec(axes), check_vma=False)
 
 
@@ -230,7 +230,7 @@ REMOTE_PAIRS = {
     "gather: a signal for the own device alone": Pair(
         gathered, _TWO, {"every": False}, "device_waits", "1 signal comes, and 2 are waited for"
     ),
-    "gather: rows past the end of the others": Pair(
+    "gather: rows too far": Pair(
         gathered, _TWO, {"first": 32}, "body_in_bounds", "device 1 stores rows 96:160 of 128"
     ),
     "gather: both to the same rows": Pair(
@@ -247,19 +247,19 @@ REMOTE_PAIRS = {
         reduced, _HALVES, {"waits": None}, "device_races", "a device may end while the other one reads its rows"
     ),
     "reduce: a wait for one signal of two": Pair(
-        reduced, _HALVES, {"waits": 1}, "device_races", "its own signal is enough, and the other device still reads"
+        reduced, _HALVES, {"waits": 1}, "device_races", "its own signal is enough; the other one still reads"
     ),
-    "reduce: rows past the end": Pair(
+    "reduce: rows too far": Pair(
         reduced, _HALVES, {"first": 32}, "body_in_bounds", "device 1 reads rows 96:160 of 128"
     ),
     "shift: a signal to the wrong device": Pair(
         shifted, _THREE, {"to": "left"}, "device_races", "the one to the left is told, the one to the right is written"
     ),
     "shift: a signal to itself": Pair(
-        shifted, _THREE, {"to": "itself"}, "device_races", "no device waits for the one that writes its rows"
+        shifted, _THREE, {"to": "itself"}, "device_races", "none waits for who writes its rows"
     ),
     "shift: all signals to one device": Pair(
-        shifted, _THREE, {"to": "first"}, "device_waits", "devices 1 and 2 wait for a signal, and none comes"
+        shifted, _THREE, {"to": "first"}, "device_waits", "devices 1 and 2 get no signal"
     ),
     "shift: neither signal nor wait": Pair(
         shifted, _THREE, {"signal": False, "wait": 0}, "device_races", "nothing holds a device until its rows are there"
@@ -267,14 +267,14 @@ REMOTE_PAIRS = {
     "shift: two signals for one": Pair(
         shifted, _THREE, {"wait": 2}, "device_waits", "1 signal comes, and 2 are waited for"
     ),
-    "shift on a mesh of two axes: a signal to itself": Pair(
+    "shift on two axes: a signal to itself": Pair(
         lambda **options: shifted(axes=("x", "y"), **options), _FOUR, {"to": "itself"}, "device_races",
-        "no device waits for the one that writes its rows",
+        "none waits for who writes its rows",
     ),
     "hand on: read before the wait": Pair(
-        handed_on, _THREE, {"waits": False}, "device_races", "the buffer is read, and then waited for"
+        handed_on, _THREE, {"waits": False}, "device_races", "first the read, then the wait"
     ),
-    "hand on: a wait for the reads of a copy alone": Pair(
+    "hand on: reads alone awaited": Pair(
         handed_on, _THREE, {"all_of_it": False}, "device_races", "the copy may still write when the signal is sent"
     ),
     "hand on: no wait for the copy": Pair(
@@ -284,9 +284,9 @@ REMOTE_PAIRS = {
         handed_on, _THREE, {"before": True}, "device_races", "the signal comes before the wait for the copy"
     ),
     "hand on: no commit before the copy": Pair(
-        handed_on, _THREE, {"commit": False}, "commit_smem", "a store of 64 x 128, then a copy of it to another device"
+        handed_on, _THREE, {"commit": False}, "commit_smem", "64 x 128 stored, and then sent"
     ),
-    "twice: a buffer that is not waited for": Pair(
+    "twice: a buffer filled too soon": Pair(
         twice, _THREE, {"free": False}, "device_races", "round 1 is stored while round 0 may still be read"
     ),
     "steps: arrivals of two steps counted together": Pair(
@@ -294,10 +294,10 @@ REMOTE_PAIRS = {
         "one program arrives twice, and 2 arrivals are waited for, where the other one has not arrived",
     ),
     "steps: a wait for one program of two": Pair(
-        by_steps, _THREE, {"count": 1}, "device_races", "rows of both programs are read, and one of them has arrived"
+        by_steps, _THREE, {"count": 1}, "device_races", "both programs' rows are read when one has arrived"
     ),
     "threads: what came is read by another thread": Pair(
-        by_threads, _TWO, {"seen": False}, "device_races", "the thread that reads waits for nothing"
+        by_threads, _TWO, {"seen": False}, "device_races", "its reader has no wait"
     ),
 }  # fmt: skip
 """Each by what its wrong one does."""

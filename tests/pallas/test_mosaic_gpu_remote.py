@@ -20,7 +20,7 @@ import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 from jax.experimental import pallas as pl  # noqa: E402
 from jax.experimental.pallas import mosaic_gpu as plgpu  # noqa: E402
-from jax.sharding import AbstractMesh, PartitionSpec  # noqa: E402
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec  # noqa: E402
 
 import layoutproof as lp  # noqa: E402
 from layoutproof import Finding, Verdict  # noqa: E402
@@ -31,7 +31,7 @@ from tests.pallas.mosaic_gpu_remote_random import built, drawn, faults  # noqa: 
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="the primitives are read from jax 0.10.2"),
+    pytest.mark.skipif(jax.__version__ != "0.10.2", reason="of jax 0.10.2"),
 ]
 
 TWO = (jax.ShapeDtypeStruct((128, 128), F),)
@@ -92,7 +92,7 @@ PLANTED = {
     "scatter: no wait": (SCATTER, WAITS, "pass", "device_races"),
     "scatter: one signal too few": (SCATTER, WAITS, WAITS.replace("num_devices", "num_devices - 1"), "device_races"),
     "scatter: a row too far": (SCATTER, "pl.ds(dev_idx * output", "pl.ds(1 + dev_idx * output", "body_in_bounds"),
-    "product: a wait for reads alone": (PRODUCT, "(0, wait_read_only=False)", "(0, wait_read_only=True)",
+    "product: reads alone awaited": (PRODUCT, "(0, wait_read_only=False)", "(0, wait_read_only=True)",
                                         "device_races"),
     "product: no wait for the copy": (PRODUCT, "plgpu.wait_smem_to_gmem(0, wait_read_only=False)", "pass",
                                       "device_races"),
@@ -100,7 +100,7 @@ PLANTED = {
     "product: no wait": (PRODUCT, f"pl.{ARRIVED}", "pass", "device_races"),
     "product: one signal too few": (PRODUCT, "+ 1) * num_sms", "+ 1) * num_sms - 1", "device_races"),
     "product: one signal too many": (PRODUCT, "+ 1) * num_sms", "+ 1) * num_sms + 1", "device_waits"),
-    "product: a copy to itself": (PRODUCT, "remote_ref(scratch_ref, send_dev_id)", "remote_ref(scratch_ref, dev_id)",
+    "product: a copy here": (PRODUCT, "remote_ref(scratch_ref, send_dev_id)", "remote_ref(scratch_ref, dev_id)",
                                   "body_races"),
     "product: nothing sent": (PRODUCT, "jnp.bool(n_idx == 0)", "jnp.bool(n_idx == 7)", "outputs_stored"),
     "product: rows of the next tile": (PRODUCT, "pl.ds(m_idx * cta_tile_m,", "pl.ds((m_idx + 1) * cta_tile_m,",
@@ -236,8 +236,8 @@ def of_nobody() -> Any:
 
 
 REFUSED = {
-    "from which one thread takes": (lambda: takes_from_one(True), TWO),
-    "all devices along x, where the mesh has x, y": (lambda: along("x"), (jax.ShapeDtypeStruct((256, 128), F),)),
+    "one thread takes": (lambda: takes_from_one(True), TWO),
+    "along x, where the mesh": (lambda: along("x"), (jax.ShapeDtypeStruct((256, 128), F),)),
     "unsafe_no_auto_barriers": (unordered, TWO),
     "semaphore_signal_parallel": (in_parallel, TWO),
     "semaphores of several scopes": (scoped_in_a_loop, TWO),
@@ -307,12 +307,12 @@ from types import SimpleNamespace
 from unittest import mock
 import jax
 from jax.experimental.pallas.ops.gpu import all_gather_mgpu, collective_matmul_mgpu, hopper_matmul_mgpu
-from jax.sharding import AbstractMesh, PartitionSpec as P
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec as P
 
 def gather(x):
     def of_each(shard):
         return all_gather_mgpu.all_gather(shard, axis_name="x", num_blocks=132)
-    mesh = AbstractMesh((4,), ("x",))
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
     return jax.shard_map(of_each, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)(x)
 
 def product(a, b):
@@ -322,7 +322,7 @@ def product(a, b):
     gpus = [SimpleNamespace(core_count=8)] * 3
     answers = {"devices": lambda: gpus, "device_count": lambda: 3, "local_device_count": lambda: 3}
     with mock.patch.multiple(jax, **answers):
-        mesh, columns = AbstractMesh((3,), ("x",)), P(None, "x")
+        mesh, columns = AbstractMesh((3,), ("x",), axis_types=(AxisType.Auto,)), P(None, "x")
         specs = P("x"), columns
         return jax.shard_map(of_each, mesh=mesh, in_specs=specs, out_specs=columns, check_vma=False)(a, b)
 """
@@ -363,7 +363,7 @@ def test_a_place_on_each_axis_of_a_mesh_is_a_device() -> None:
         pl.semaphore_signal(done, device_id=there)
         pl.semaphore_wait(done)
 
-    mesh = AbstractMesh((2, 2), ("x", "y"))
+    mesh = AbstractMesh((2, 2), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
     specs = PartitionSpec(("x", "y"))
     call = jax.shard_map(
         lambda x: kernel(body, rows_of(x), [SIGNALS])(x), mesh=mesh, in_specs=specs, out_specs=specs, check_vma=False

@@ -7,6 +7,8 @@ schedule that no semaphore excludes.
 Asked of kernels that copy to other devices, on the mesh of the `shard_map` around the call. Only semaphores order two
 devices: an event has surely happened before another one where the other is not reached in a run in which the
 first is held back. A copy reads until its bytes are sent and writes until they have arrived.
+Of GPUs (Mosaic GPU) all programs and threads are run, and it is refuted, too, that one of them reaches a GPU on which
+all programs may have ended: nothing else says when its memory may be used for other things.
 Example: two buffers in turn around a ring: without a signal that a buffer is free, the left neighbour fills it in the
 next step but one while it is still read.
 Unknown: memory that data choose; windows that move, as targets of other devices.

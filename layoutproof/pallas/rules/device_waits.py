@@ -5,7 +5,8 @@ program, without a message.
 Refuted by: the first device that waits, its program and line, when every other device has ended or waits, too.
 Asked of kernels that copy to other devices or signal them, on the mesh of the `shard_map` around the call. All devices
 are run as they are. Only its own device takes from a semaphore, and how much it takes does not depend on who has
-signalled, so that a device that waits for ever in one schedule does in all of them.
+signalled, so that a device that waits for ever in one schedule does in all of them. Of GPUs these are the threads of
+all programs (`bodies.gpu_devices`).
 Example: each device waits for two signals of a barrier, and its neighbours send one.
 Unknown: where data decide whether a device signals, which device, or how often.
 Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
