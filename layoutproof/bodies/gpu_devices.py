@@ -15,6 +15,9 @@ All devices have begun when one does anything: a kernel that communicates is lau
 the memory of another one, or to its semaphores, has to have happened before all programs there have ended: then XLA may
 use the memory for other things, and reads the results.
 
+Who waits for another program has to be sure that it runs. So many programs as there are multiprocessors do, and of more
+nothing is promised: CUDA may start one when another one has ended.
+
 Threads of a program meet where a scope begins whose memory all of them have (`gpu.barrier` in
 `_run_scoped_lowering_rule`): what was touched in scopes that have ended has to be over there.
 """
@@ -72,6 +75,8 @@ from layoutproof.core.errors import Unsupported
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.scalar_memory import axis_table
 
+MULTIPROCESSORS = 132
+"""Of an H100 or H200 (NVIDIA); a B200 has 148. Each has room for one program, whatever that asks for."""
 MOST_THREADS = 4_000
 """Threads of all devices together."""
 
@@ -163,6 +168,8 @@ class Gpus(_Tied):
         if len(places) > MOST_THREADS:
             raise Unsupported(problems.MOST_THREADS(len(places), MOST_THREADS))
         self.each = len(own) * warps
+        threads = dict(zip(kernel.grid_names, kernel.grid, strict=True)).get(kernel.threads, 1)
+        self._programs = len(own) // int(threads)
         self._given = {r.name for r in kernel.body.references if r.role == "in" and r.memory == "gmem"}
         seen = _reshaped(kernel.body)
         self.shapes = {(v.reference.elsewhere or (v.reference.name,))[0]: v.reference.dims for v in seen.values()}
@@ -270,6 +277,19 @@ class Gpus(_Tied):
         yield from super()._others(ends)
         if ends:
             yield from self._late()
+
+    def problems(self) -> Iterator[DeviceProblem]:
+        """All that goes wrong between devices and threads, and waits for programs that may not have begun."""
+        yield from super().problems()
+        if self._programs > MULTIPROCESSORS:
+            counted = {r.name for r in self.kernels[0].body.references if is_in_global(r)}
+            waits = (e for own in self.events for e in own if e.kind in ("wait", "phase") and e.semaphore is not None)
+            first = next((e for e in waits if e.semaphore is not None and e.semaphore[2] in counted), None)
+            if first is not None and first.semaphore is not None:
+                slot = slot_text(first.semaphore[2], first.semaphore[3])
+                what = problems.NOT_ALL_RUN(self.name(first.device), slot, self._programs, MULTIPROCESSORS)
+                hint = problems.LOOK_AT_SIGNALS(slot, self._device_name(first.device))
+                yield replace(self._problem("never", what, hint, first.semaphore[2], first), sure=False)
 
     def _stuck(self) -> list[DeviceProblem]:
         found = []

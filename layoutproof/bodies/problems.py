@@ -428,6 +428,11 @@ AFTER_THE_END = Template("bodies.after_the_end", "{does} {what} of {device} when
 LOOK_AT_THE_END = Template(
     "bodies.look_at_the_end", "let a program of {device} wait for a signal that is sent when this has been done"
 )
+NOT_ALL_RUN = Template(
+    "bodies.not_all_run",
+    "perhaps {program} waits for {semaphore} before those that signal it have begun: a device has {count} programs, "
+    "and of a GPU of {most} multiprocessors nothing says that more run at once",
+)
 WAIT_KEEPS = Template("bodies.wait_keeps", "a wait that leaves its semaphore as it is")
 WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which is computed")
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")

@@ -136,6 +136,33 @@ def handed_on(
     return over(3, lambda x: kernel(body, [rows_of(x), rows_of(x)], scratch)(x)[0])
 
 
+def fetched(loads: bool = True, waits: bool = True, every: bool = False) -> Any:
+    """Each device reads the rows of the one to its right, and tells it when it has; or sends its own to all of them."""
+
+    def body(x: Any, o: Any, smem: Any, barrier: Any, done: Any) -> None:
+        me, many = lax.axis_index("x"), lax.axis_size("x")
+        right = lax.rem(me + 1, jnp.int32(many))
+        if every:
+            plgpu.copy_gmem_to_smem(x, smem, barrier)
+            plgpu.barrier_wait(barrier)
+            plgpu.copy_smem_to_gmem(smem, plgpu.multicast_ref(o, "x").at[pl.ds(64 * me, 64)])
+            plgpu.wait_smem_to_gmem(0)
+            plgpu.semaphore_signal_multicast(done, collective_axes="x")
+        elif loads:
+            o[...] = plgpu.remote_ref(x, right)[...] + 1
+        else:
+            plgpu.copy_gmem_to_smem(plgpu.remote_ref(x, right), smem, barrier)
+            plgpu.barrier_wait(barrier)
+            o[...] = smem[...]
+        if not every:
+            pl.semaphore_signal(done, device_id=right)
+        if waits:
+            pl.semaphore_wait(done, many if every else 1)
+
+    scratch = [plgpu.SMEM((64, 128), F), plgpu.Barrier(), SIGNALS]
+    return over(3, lambda x: kernel(body, rows_of(x, 3 if every else 1), scratch)(x))
+
+
 def twice(free: bool = True) -> Any:
     """Two rounds through one buffer: who has read it tells its left neighbour that it is free."""
 
@@ -285,6 +312,17 @@ REMOTE_PAIRS = {
     ),
     "hand on: no commit before the copy": Pair(
         handed_on, _THREE, {"commit": False}, "commit_smem", "64 x 128 stored, and then sent"
+    ),
+    "fetch: none waits at the end": Pair(
+        fetched, _THREE, {"waits": False}, "device_races", "a device may end while its rows are read"
+    ),
+    "fetch by a copy: none waits at the end": Pair(
+        lambda **options: fetched(loads=False, **options), _THREE, {"waits": False}, "device_races",
+        "a device may end while its rows are copied",
+    ),
+    "send to all: none waits at the end": Pair(
+        lambda **options: fetched(every=True, **options), _THREE, {"waits": False}, "device_races",
+        "a device may end before all rows are there",
     ),
     "twice: a buffer filled too soon": Pair(
         twice, _THREE, {"free": False}, "device_races", "round 1 is stored while round 0 may still be read"

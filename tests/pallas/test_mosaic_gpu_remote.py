@@ -24,10 +24,14 @@ from jax.sharding import AbstractMesh, AxisType, PartitionSpec  # noqa: E402
 
 import layoutproof as lp  # noqa: E402
 from layoutproof import Finding, Verdict  # noqa: E402
+from layoutproof.kernel.kernel import Kernel  # noqa: E402
+from layoutproof.pallas.from_jax.trace import kernels_of  # noqa: E402
+from layoutproof.pallas.judge import judge  # noqa: E402
 from tests.pallas.mosaic_gpu_ops import array, collective_matmul, on_devices, pretended  # noqa: E402
-from tests.pallas.mosaic_gpu_pairs import F  # noqa: E402
+from tests.pallas.mosaic_gpu_pairs import PAIRS, F  # noqa: E402
 from tests.pallas.mosaic_gpu_remote_pairs import SIGNALS, kernel, over, rows_of  # noqa: E402
 from tests.pallas.mosaic_gpu_remote_random import built, drawn, faults  # noqa: E402
+from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -251,6 +255,36 @@ def test_what_is_not_known_is_refused_by_its_name(said: str) -> None:
     assert Verdict.UNKNOWN in {f.verdict for f in found}
     assert Verdict.REFUTED not in {f.verdict for f in found}
     assert any(said in f.reason for f in found)
+
+
+@pytest.mark.parametrize("programs", [132, 264])
+def test_more_programs_than_multiprocessors_need_not_run_at_once(programs: int) -> None:
+    def body(x: Any, o: Any, done: Any) -> None:
+        part = x.shape[0] // programs
+        rows = pl.ds(lax.axis_index("i") * part, part)
+        plgpu.remote_ref(o, 1 - lax.axis_index("x")).at[rows][...] = x[rows]
+        pl.semaphore_signal(done, device_id=1 - lax.axis_index("x"))
+        pl.semaphore_wait(done)
+
+    call = over(2, lambda x: kernel(body, rows_of(x), [SIGNALS], programs)(x))
+    found = open_or_wrong(call, (jax.ShapeDtypeStruct((2 * 264, 128), F),))
+    questions = {"device_waits", "dma_order"} if programs > 132 else set()
+    assert {(f.question, f.verdict) for f in found} == {(question, Verdict.UNKNOWN) for question in questions}
+
+
+WITHOUT = [name for name in PAIRS | THREAD_PAIRS if "named barrier" not in name]
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_all_programs_together_are_judged_as_one_of_them(name: str) -> None:
+    """Kernels that speak to nobody: the run of all programs finds what that of one of each class finds, or less."""
+    pair = (PAIRS | THREAD_PAIRS)[name]
+    for made, right in ((pair.make(), True), (pair.make(**pair.wrong), False)):
+        for call in kernels_of(made, pair.args):
+            if isinstance(call, Kernel) and call.pipeline == "pallas_call":
+                findings = judge(call.changed(remote=True), target="mosaic_gpu")
+                found = [f for f in findings if f.asked and f.severity == "error" and f.verdict is not Verdict.PROVED]
+                assert bool(found) is not right
 
 
 def test_a_device_that_the_mesh_has_not_is_out_of_bounds() -> None:
