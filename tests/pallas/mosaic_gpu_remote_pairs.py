@@ -246,7 +246,7 @@ REMOTE_PAIRS = {
         gathered, _TWO, {"waits": None}, "device_races", "nothing holds a device until the other one's rows are there"
     ),
     "gather: a wait for one signal of two": Pair(
-        gathered, _TWO, {"waits": 1}, "device_races", "a device has its own signal, and may end before the other one's"
+        gathered, _TWO, {"waits": 1}, "device_races", "its own signal may come first"
     ),
     "gather: a wait for more signals than come": Pair(
         gathered, _TWO, {"waits": 3}, "device_waits", "2 devices signal once each, and 3 are waited for"

@@ -6,7 +6,7 @@ buffer of some device, a signal, and a wait. Two steps race where both can come 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -29,6 +29,7 @@ class Step:
 
     to: how many devices to the right, of a store or a signal; 0 is the own one.  at: which row, or which semaphore.
     many: of a wait, for how many.  keeps: whether it takes none.  only: the device that does it, None = each.
+    cross: of a store or a read, whether the row is one of the other program.
     """
 
     kind: str
@@ -37,37 +38,58 @@ class Step:
     many: int = 1
     keeps: bool = False
     only: int | None = None
+    cross: bool = False
 
 
 @dataclass(frozen=True)
 class Program:
+    """What all do. programs: of each device, one or two, each with its own rows.
+
+    Of semaphores the first two are a program's own, and the third one is that of the device.
+    """
+
     devices: int
+    programs: int
     steps: tuple[Step, ...]
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """The programs of all devices."""
+        return [(device, k) for device in range(self.devices) for k in range(self.programs)]
+
+    def row(self, step: Step, of: int) -> int:
+        """The row that a program stores or reads."""
+        return step.at + ROWS * ((self.programs - 1 - of) if step.cross else of)
 
 
 def drawn(random: Random) -> Program:
     """A program that has some sense: rows go to neighbours, which are told, and wait. Half of them have an error."""
-    devices = random.choice((2, 2, 3))
+    programs = random.choice((1, 2))
+    devices = random.choice((2, 2, 3)) if programs == 1 else 2
     steps: list[Step] = []
     kept = random.random() < 0.4
     told = [0, 0, 0]
-    for turn in range(random.choice((2, 2, 2, 3))):
+    for turn in range(random.choice((2, 2, 2, 3)) if programs == 1 else 2):
         to, semaphore = random.randrange(devices), random.randrange(2)
-        told[semaphore] += 1
+        cross = programs == 2 and random.random() < 0.4
+        # what the other program has sent is told to the device
+        semaphore = 2 if cross else semaphore
+        told[semaphore] += programs if cross else 1
         if turn >= ROWS and random.random() < 0.7:
             # a row is stored again when all have read it
-            steps += [Step("signal", of, 2) for of in range(1, devices)]
-            steps.append(Step("wait", 0, 2, devices - 1))
+            steps += _met(devices, programs, told)
         steps += [
             Step("store", to, turn % ROWS),
             Step("signal", to, semaphore),
-            Step("wait", 0, semaphore, told[semaphore] if kept else 1, kept),
-            Step("read", 0, turn % ROWS),
+            Step("wait", 0, semaphore, told[semaphore] if kept or cross else 1, kept or cross),
+            Step("read", 0, turn % ROWS, cross=cross),
         ]
     if random.random() < 0.5:
-        steps += [Step("signal", of, 2) for of in range(1, devices)]
-        steps.append(Step("wait", 0, 2, devices - 1))
-    for _ in range(random.choice((0, 1, 2))):
+        steps += _met(devices, programs, told)
+    if random.random() < 0.2:
+        # nothing holds the last ones
+        del steps[max(k for k, step in enumerate(steps) if step.kind == "wait")]
+    for _ in range(random.choice((0, 0, 1, 2))):
         k = random.randrange(len(steps) - 1)
         change = random.randrange(5)
         if change == 0:
@@ -80,29 +102,38 @@ def drawn(random: Random) -> Program:
             steps[k] = replace(steps[k], many=steps[k].many + random.choice((-1, 1)))
         else:
             steps[k] = replace(steps[k], to=0 if steps[k].kind in ("wait", "read") else random.randrange(devices))
-    return Program(devices, tuple(steps))
+    return Program(devices, programs, tuple(steps))
+
+
+def _met(devices: int, programs: int, told: list[int]) -> list[Step]:
+    """Each program tells all other devices, and waits for their programs."""
+    told[2] += programs * (devices - 1)
+    return [*(Step("signal", of, 2) for of in range(1, devices)), Step("wait", 0, 2, told[2], True)]
 
 
 def built(program: Program) -> Any:
     """The program as a kernel of Mosaic GPU, and its arguments."""
-    reads = sum(step.kind == "read" for step in program.steps)
+    reads = max(sum(step.kind == "read" for step in program.steps), 1)
 
-    def body(x: Any, o: Any, buffer: Any, here: Any) -> None:
-        me, many = lax.axis_index("x"), program.devices
-        row = 0
+    def body(x: Any, o: Any, buffer: Any, own: Any) -> None:
+        me, many, of = lax.axis_index("x"), program.devices, lax.axis_index("i")
+        shared = pl.get_global(SIGNALS((1,)))
 
         def does(step: Step, row: int) -> None:
             device = lax.rem(me + step.to, jnp.int32(many))
+            at = step.at + ROWS * ((program.programs - 1 - of) if step.cross else of)
+            here = shared.at[0] if step.at == 2 else own.at[step.at]
             if step.kind == "store":
                 to = buffer if step.to == 0 else plgpu.remote_ref(buffer, device)
-                to.at[step.at][...] = x[0]
+                to.at[at][...] = x[0]
             elif step.kind == "read":
-                o[row] = buffer[step.at]
+                o[row + reads * of] = buffer[at]
             elif step.kind == "signal":
-                pl.semaphore_signal(here.at[step.at], device_id=device)
+                pl.semaphore_signal(here, device_id=device)
             else:
-                pl.semaphore_wait(here.at[step.at], step.many, decrement=not step.keeps)
+                pl.semaphore_wait(here, step.many, decrement=not step.keeps)
 
+        row = 0
         for step in program.steps:
             if step.only is None:
                 does(step, row)
@@ -110,69 +141,83 @@ def built(program: Program) -> Any:
                 pl.when(me == step.only)(lambda step=step, row=row: does(step, row))
             row += step.kind == "read"
 
-    shapes = [jax.ShapeDtypeStruct((max(reads, 1), COLUMNS), F), jax.ShapeDtypeStruct((ROWS, COLUMNS), F)]
-    call = over(program.devices, lambda x: kernel(body, shapes, [SIGNALS((3,))])(x)[0])
+    shapes = [
+        jax.ShapeDtypeStruct((reads * program.programs, COLUMNS), F),
+        jax.ShapeDtypeStruct((ROWS * program.programs, COLUMNS), F),
+    ]
+    call = over(program.devices, lambda x: kernel(body, shapes, [SIGNALS((2,))], program.programs)(x)[0])
     return call, (jax.ShapeDtypeStruct((program.devices, COLUMNS), F),)
 
 
 def faults(program: Program) -> set[str]:
     """What goes wrong in some order: "race", "late", "never", "unwritten" and "unstored"."""
     found: set[str] = set()
-    of = [[s for s in program.steps if s.only in (None, d)] for d in range(program.devices)]
+    threads = program.threads
+    of = [[s for s in program.steps if s.only in (None, device)] for device, _ in threads]
     seen: set[Any] = set()
-    todo: list[Any] = [((0,) * program.devices, (0,) * (3 * program.devices), frozenset())]
+    todo: list[Any] = [((0,) * len(threads), frozenset(), frozenset())]
     while todo:
         state = todo.pop()
         if state in seen:
             continue
         seen.add(state)
         at, counts, written = state
-        following = [of[d][at[d]] if at[d] < len(of[d]) else None for d in range(program.devices)]
-        touched = [(d, t) for d, s in enumerate(following) if s is not None and (t := _touches(program, d, s))]
-        for k, (_, (place, writes)) in enumerate(touched):
-            if any(place == other and (writes or also) for _, (other, also) in touched[k + 1 :]):
-                found.add("race")
+        following = [of[t][at[t]] if at[t] < len(of[t]) else None for t in range(len(threads))]
+        found |= _seen_now(program, following, written)
         moved = False
-        for d, step in enumerate(following):
-            if step is None:
-                continue
-            home = (d + step.to) % program.devices
-            if step.kind in ("store", "signal") and home != d and following[home] is None:
-                found.add("late")
-            for after in _done(program, d, step, counts, written):
+        for t, step in enumerate(following):
+            after = None if step is None else _done(program, threads[t], step, dict(counts), written)
+            if after is not None:
                 moved = True
-                todo.append((tuple(n + (k == d) for k, n in enumerate(at)), *after))
-            if step.kind == "read" and (d, step.at) not in written:
-                found.add("unwritten")
-        if not moved:
-            found |= {"never"} if any(step is not None for step in following) else set()
-            if all(step is None for step in following):
-                every = {(d, row) for d in range(program.devices) for row in range(ROWS)}
-                found |= set() if every <= written else {"unstored"}
-                # what only some devices read leaves rows of the result out
-                found |= {"unstored"} if any(s.kind == "read" and s.only is not None for s in program.steps) else set()
-                found |= set() if any(s.kind == "read" for s in program.steps) else {"unstored"}
+                todo.append((tuple(n + (k == t) for k, n in enumerate(at)), *after))
+        if not moved and any(step is not None for step in following):
+            found.add("never")
+        elif not moved:
+            every = {(d, row) for d in range(program.devices) for row in range(ROWS * program.programs)}
+            # what only some devices read leaves rows of the result out
+            reads = [s for s in program.steps if s.kind == "read"]
+            found |= (
+                {"unstored"} if not every <= written or not reads or any(s.only is not None for s in reads) else set()
+            )
     return found
 
 
-def _touches(program: Program, device: int, step: Step) -> tuple[tuple[int, int], bool] | None:
-    if step.kind not in ("store", "read"):
-        return None
-    return ((device + step.to) % program.devices, step.at), step.kind == "store"
+def _seen_now(program: Program, following: Sequence[Step | None], written: frozenset[tuple[int, int]]) -> set[str]:
+    """What goes wrong where each program does what comes next."""
+    found: set[str] = set()
+    touched: list[tuple[tuple[int, int], bool]] = []
+    for (device, of), step in zip(program.threads, following, strict=True):
+        if step is None:
+            continue
+        home = (device + step.to) % program.devices
+        ended = all(s is None for (d, _), s in zip(program.threads, following, strict=True) if d == home)
+        if step.kind in ("store", "signal") and home != device and ended:
+            found.add("late")
+        if step.kind in ("store", "read"):
+            place = home, program.row(step, of)
+            found |= {"unwritten"} if step.kind == "read" and place not in written else set()
+            found |= {"race"} if any(other == place and (w or step.kind == "store") for other, w in touched) else set()
+            touched.append((place, step.kind == "store"))
+    return found
 
 
 def _done(
-    program: Program, device: int, step: Step, counts: tuple[int, ...], written: frozenset[tuple[int, int]]
-) -> Iterator[tuple[tuple[int, ...], frozenset[tuple[int, int]]]]:
-    """What semaphores count, and what is written, after a step; nothing where it has to wait."""
+    program: Program,
+    thread: tuple[int, int],
+    step: Step,
+    counts: dict[tuple[int, ...], int],
+    written: frozenset[tuple[int, int]],
+) -> tuple[frozenset[Any], frozenset[tuple[int, int]]] | None:
+    """What semaphores count, and what is written, after a step; None where it has to wait."""
+    device, of = thread
     home = (device + step.to) % program.devices
-    place = 3 * home + step.at
+    key = (home, 2) if step.at == 2 else (home, step.at, of)
     if step.kind == "store":
-        yield counts, written | {(home, step.at)}
-    elif step.kind == "read":
-        yield counts, written
+        written |= {(home, program.row(step, of))}
     elif step.kind == "signal":
-        yield tuple(n + (k == place) for k, n in enumerate(counts)), written
-    elif counts[place] >= step.many:
-        takes = 0 if step.keeps else step.many
-        yield tuple(n - takes * (k == place) for k, n in enumerate(counts)), written
+        counts[key] = counts.get(key, 0) + 1
+    elif step.kind == "wait":
+        if counts.get(key, 0) < step.many:
+            return None
+        counts[key] = counts.get(key, 0) - (0 if step.keeps else step.many)
+    return frozenset(counts.items()), written

@@ -354,8 +354,13 @@ def test_the_page_says_what_a_run_says(op: MosaicGpuOp) -> None:
     assert row(op) in PAGE.read_text().splitlines()
 
 
-NOT_AS_DOCUMENTED = {"blackwell_matmul_mgpu.matmul_kernel collective"}
-"""Of the wheel: its loop over work has no `cluster_axes`, which JAX's documentation demands in clusters."""
+NOT_AS_DOCUMENTED = {
+    "blackwell_matmul_mgpu.matmul_kernel collective",
+    "collective_matmul_mgpu.all_gather_lhs_matmul, 3 GPUs",
+}
+"""Of the wheel: a loop over work without `cluster_axes`, which JAX's documentation demands in clusters, and arrivals of
+several steps that are counted together (`tests/pallas/mosaic_gpu_remote_pairs.py` has the like of it, right and wrong).
+"""
 
 
 def test_the_page_refutes_no_right_kernel_of_the_wheel() -> None:

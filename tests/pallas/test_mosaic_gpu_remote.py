@@ -241,7 +241,7 @@ def of_nobody() -> Any:
 
 REFUSED = {
     "one thread takes": (lambda: takes_from_one(True), TWO),
-    "along x, where the mesh": (lambda: along("x"), (jax.ShapeDtypeStruct((256, 128), F),)),
+    "has x, y": (lambda: along("x"), (jax.ShapeDtypeStruct((256, 128), F),)),
     "unsafe_no_auto_barriers": (unordered, TWO),
     "semaphore_signal_parallel": (in_parallel, TWO),
     "semaphores of several scopes": (scoped_in_a_loop, TWO),
