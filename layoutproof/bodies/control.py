@@ -632,6 +632,10 @@ def _reached(forms: Mapping[str, Term], term: Term) -> tuple[str, ...]:
 def _scoped(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     inner = equation.params["jaxpr"]
     transforms = equation.params.get("ref_transforms") or ((),) * len(inner.invars)
+    axes = tuple(map(str, equation.params.get("collective_axes") or ()))
+    if on.kernel.remote and on.kernel.threads and axes == (on.kernel.threads,):
+        # the threads of a GPU meet before memory of a scope that has ended is used again
+        on.barriers.append(on.spot())
     fresh = [allocated(on, variable.aval, own) for variable, own in zip(inner.invars, transforms, strict=True)]
     results = on.run(inner, [*operands, *fresh])
     on.effects.append(Freed(tuple(view.reference for view in fresh), replace(on.spot(), path=())))

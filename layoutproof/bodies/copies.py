@@ -6,13 +6,14 @@ from typing import Any
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.bit_terms import UnsupportedOp
-from layoutproof.bodies.effects import BodyReference, Device, Mask, Signal, StartedCopy, View, Wait
+from layoutproof.bodies.effects import BodyReference, Mask, Signal, StartedCopy, View, Wait
 from layoutproof.bodies.memory import through, view_of
+from layoutproof.bodies.other_devices import amount_of, device_of
 from layoutproof.bodies.passes import BodyValue, Pass, Rule
 from layoutproof.bodies.values import Value, number
 from layoutproof.core.element_types import element_type
-from layoutproof.core.folding import TRUE
-from layoutproof.core.term import ONE, Term
+from layoutproof.core.folding import FALSE, TRUE
+from layoutproof.core.term import ONE, ZERO
 from layoutproof.ir.program import Equation, planted
 
 BARRIER = "barrier"
@@ -21,7 +22,7 @@ BARRIER = "barrier"
 
 def _start(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     source, target, semaphore, sent, device = _parts(on, equation, operands)
-    to, adds = _device(on, equation, device), bool(equation.params.get("add"))
+    to, adds = device_of(on, equation.params.get("device_id_type", "LOGICAL"), device), bool(equation.params.get("add"))
     mask = _moved(source, target)
     if mask is not None:
         on.masks.append(Mask(mask, on.spot()))
@@ -67,40 +68,6 @@ def _parts(on: Pass, equation: Equation, operands: list[BodyValue]) -> tuple[Vie
     )
 
 
-def _device(on: Pass, equation: Equation, said: Any, core: Any = None) -> Device | None:
-    """The device that a `device_id` means; None where it is the one that runs the body.
-
-    Source: `device_id_to_logical` of jax/_src/pallas/primitives.py (jax 0.10.2): as many places as the mesh has axes,
-    in their order, or places by name, or one number.
-    """
-    axes = [name for name, _ in on.kernel.axes]
-    named = isinstance(said, tuple) and all(isinstance(one, tuple) and len(one) == 2 for one in said)
-    if core is not None or (named and any(name in on.names for name, _ in said)):
-        return _core(on, core, said)
-    if said is None or said == () or (axes and all(extent == 1 for _, extent in on.kernel.axes)):
-        return None
-    if named:
-        places = tuple((str(name), _amount(on, place)) for name, place in said)
-        return Device(places if all(name in axes for name, _ in places) else ())
-    if str(equation.params.get("device_id_type", "LOGICAL")).endswith("LOGICAL"):
-        return Device(logical=_amount(on, said)) if not isinstance(said, tuple) else Device()
-    ids = said if isinstance(said, tuple) else (said,)
-    if len(ids) != len(axes) or any(isinstance(one, tuple) for one in ids):
-        return Device()
-    return Device(tuple((name, _amount(on, one)) for name, one in zip(axes, ids, strict=True)))
-
-
-def _core(on: Pass, core: Any, said: Any) -> Device:
-    """The core that a `core_index`, or a place by names of axes of cores, means."""
-    if core is not None:
-        # of a mesh of one axis, that of cores
-        one = said is None and on.kernel.semantics == ("core_parallel",)
-        return Device(((on.names[0], _amount(on, core)),) if one else (), core=True)
-    # along axes that are not said it is where the body runs
-    here = all(name in on.names for name, _ in said)
-    return Device(tuple((str(name), _amount(on, place)) for name, place in said) if here else (), core=True)
-
-
 def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     found = next((r for r in on.references if r.name == BARRIER), None)
     if found is None:
@@ -112,24 +79,21 @@ def _barrier(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
 def _signal(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     reference, transforms, amount, device, core = planted(equation.params["args_tree"], operands)
     view = through(on, view_of(on, reference), transforms)
-    to = _device(on, equation, device, core)
-    on.effects.append(Signal(view, _amount(on, amount), on.spot(), device=to))
+    to = device_of(on, equation.params.get("device_id_type", "LOGICAL"), device, core)
+    on.effects.append(Signal(view, amount_of(on, amount), on.spot(), device=to))
     return []
 
 
 def _semaphore_wait(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     parts = planted(equation.params["args_tree"], operands)
     reference, transforms, amount = parts[:3]
-    if any(_amount(on, said) not in (TRUE, ONE) for said in parts[3:]):
+    takes = [amount_of(on, said) for said in parts[3:]]
+    keeps = any(one not in (TRUE, ONE) for one in takes)
+    if keeps and not (on.kernel.remote and all(one in (TRUE, ONE, FALSE, ZERO) for one in takes)):
         raise UnsupportedOp(problems.WAIT_KEEPS())
-    on.effects.append(
-        Signal(through(on, view_of(on, reference), transforms), _amount(on, amount), on.spot(), wait=True)
-    )
+    view = through(on, view_of(on, reference), transforms)
+    on.effects.append(Signal(view, amount_of(on, amount), on.spot(), wait=True, keeps=keeps))
     return []
-
-
-def _amount(on: Pass, value: Value | int) -> Term:
-    return on.scalar(value) if isinstance(value, Value) else Term("int", int(value))
 
 
 def _read(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:

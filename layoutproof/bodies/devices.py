@@ -21,10 +21,10 @@ each of the others with a wait for all of theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -55,7 +55,7 @@ from layoutproof.bodies.sections import SHORT, shortened
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
-from layoutproof.core.term import reads
+from layoutproof.core.term import Term, reads
 from layoutproof.kernel.kernel import Kernel, Operand
 from layoutproof.kernel.scalar_memory import axis_table
 
@@ -104,9 +104,9 @@ class DeviceProblem:
 
 
 def has_devices(kernel: Kernel) -> bool:
-    """Whether its body reaches other devices, and nothing but devices of a mesh."""
+    """Whether its body reaches other devices, and nothing but devices of a mesh; GPUs are run by `gpu_devices`."""
     body: Body | None = kernel.body
-    return body is not None and any(is_remote(effect) for effect in body.effects)
+    return body is not None and not kernel.remote and any(is_remote(effect) for effect in body.effects)
 
 
 def has_cores(kernel: Kernel) -> bool:
@@ -168,8 +168,11 @@ class Devices:
     """All devices of a mesh, which run some kernels one after the other.
 
     places: where each is.  events: of each, in order.  begins: of each, where a kernel begins in its events.  end,
-    counts: how far each comes where nothing is held back, and what semaphores count then.
+    counts: how far each comes where nothing is held back, and what semaphores count then.  most_steps: events that are
+    run, in all runs together.
     """
+
+    most_steps = MOST_STEPS
 
     def __init__(self, kernels: Sequence[Kernel]) -> None:
         self.kernels = tuple(kernels)
@@ -232,9 +235,11 @@ class Devices:
 
         partly: a copy that has not ended may have moved all of its bytes but one.
         """
-        positions = [0] * len(self.events)
+        todo = list(self.concerned(held))
+        positions = [0] * len(self.events) if len(todo) == len(self.events) else list(self.end)
+        for device in todo:
+            positions[device] = 0
         counts: dict[Key, int] = {}
-        todo = list(range(len(self.events)))
         stopped: dict[int, Key | None] = {}
         steps = 0
         while todo:
@@ -276,9 +281,13 @@ class Devices:
             positions[device] = position
         self._steps += steps
         spend(1 + steps // PER_STEP)
-        if self._steps > MOST_STEPS:
-            raise Unsupported(problems.MOST_EVENTS_IN_RUNS(MOST_STEPS, len(self.events)))
+        if self._steps > self.most_steps:
+            raise Unsupported(problems.MOST_EVENTS_IN_RUNS(self.most_steps, len(self.events)))
         return tuple(positions), counts
+
+    def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
+        """The devices that may come less far where some things are held back."""
+        return range(len(self.events))
 
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """The devices that may go on when one has counted up a semaphore."""
@@ -296,6 +305,10 @@ class Devices:
         if a.device == b.device and one.end[0] == "at":
             return one.end[2] < b.position
         return self.reached(one.end)[b.device] < b.position
+
+    def ordered(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether one of two has surely ended when the other one begins."""
+        return self.before(one, other) or self.before(other, one)
 
     # questions
 
@@ -365,24 +378,27 @@ class Devices:
         for spans in self.memory.values():
             if not any(span.piece.writes for span in spans):
                 continue
-            spend(1 + len(spans) ** 2 // 2 // PER_STEP)
-            if len(spans) > MOST_TOUCHES:
-                raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
-            for k, one in enumerate(spans):
-                for other in spans[k + 1 :]:
-                    if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
-                        continue
-                    if one.event is other.event or self._in_order(one, other):
-                        continue
-                    if one.piece.aside and other.piece.aside:
-                        # they meet in what they touch themselves, or nowhere
-                        continue
-                    met = common_element(KNOWN, one.piece.region, other.piece.region)
-                    if met is False or self.before(one, other) or self.before(other, one):
-                        continue
-                    problem = self._met(one, other, met)
-                    if problem is not None:
-                        yield problem
+            for one, other in self.pairs(spans):
+                if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
+                    continue
+                if one.event is other.event or self._in_order(one, other):
+                    continue
+                if one.piece.aside and other.piece.aside:
+                    # they meet in what they touch themselves, or nowhere
+                    continue
+                met = common_element(KNOWN, one.piece.region, other.piece.region)
+                if met is False or self.ordered(one, other):
+                    continue
+                problem = self._met(one, other, met)
+                if problem is not None:
+                    yield problem
+
+    def pairs(self, spans: Sequence[TouchedTime]) -> Iterable[tuple[TouchedTime, TouchedTime]]:
+        """Pairs of touches of one memory of which two may meet. Raises Unsupported where they are too many."""
+        spend(1 + len(spans) ** 2 // 2 // PER_STEP)
+        if len(spans) > MOST_TOUCHES:
+            raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
+        return combinations(spans, 2)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two effects without a wait between them are ordered, or do the same and write the same."""
@@ -404,7 +420,7 @@ class Devices:
         sure = sure and one.piece.sure and other.piece.sure and isinstance(met, tuple)
         own = a.device == b.device
         name, where = one.piece.region.name, self._whose(one.piece.device)
-        element = met if isinstance(met, tuple) else ()
+        element = self.element_of(name, met) if isinstance(met, tuple) else ()
         what = problems.NOTHING_ORDERS(
             self._does(one), "" if element == () else f"element {element} of ", name, where, self._does(other), _line(b)
         )
@@ -471,6 +487,7 @@ class Devices:
             if span.event.spot is spot
             and not (span.event.kind in ("start", "filled") and span.piece.writes)
             and not span.piece.aside
+            and not self.is_given(span)
         ]
         for span in spans:
             box = box_of(span.piece.region)
@@ -479,14 +496,35 @@ class Devices:
             around = hull_of(span.piece.region)
             if around is None or not covered(around, writes):
                 name, where = span.piece.region.name, self._whose(span.piece.device)
-                element = () if box is None else _hole(box, writes)
+                at = () if box is None else _hole(box, writes)
+                element = self.element_of(name, at)
                 what = problems.UNWRITTEN_BEFORE(self._does(span), element, name, where)
                 hint = problems.LOOK_AT_FILLING(_line(span.event), name)
                 found = self._problem("unwritten", what, hint, name, span.event, element=element)
-                at = tuple((n, n + 1) for n in element)
-                maybe = box is None or not span.piece.sure or any(other is None or meets(other, at) for other in later)
+                one = tuple((n, n + 1) for n in at)
+                maybe = box is None or not span.piece.sure or any(other is None or meets(other, one) for other in later)
                 return replace(found, what=f"perhaps {what}", sure=False) if maybe else found
         return None
+
+    def is_given(self, span: TouchedTime) -> bool:
+        """Whether what is read is there when all begin."""
+        return False
+
+    def homes(self) -> Iterable[int]:
+        """The devices that have memory of their own."""
+        return range(len(self.events))
+
+    def home_name(self, device: int) -> str:
+        """One that has memory of its own, in words."""
+        return self.name(device)
+
+    def home_place(self, device: int) -> Place:
+        """Where it is."""
+        return self.places[device]
+
+    def element_of(self, name: str, at: Place) -> Place:
+        """The element of an array that a touched one is."""
+        return at
 
     def _writes_before(self, span: TouchedTime) -> tuple[list[Box], list[Box | None]]:
         """What is surely written when something is read, and what may be; None of a part that is not known."""
@@ -498,6 +536,8 @@ class Devices:
         gone = [one for one in aside if common_element(KNOWN, one.piece.region, span.piece.region) is not False]
         for other in memory:
             if not other.piece.writes or other.piece.aside or other.event is span.event:
+                continue
+            if common_element(KNOWN, other.piece.region, span.piece.region) is False:
                 continue
             wrote = box_of(other.piece.region) if other.piece.sure else None
             left = None if wrote is None else self._left_of(wrote, other, span, gone)
@@ -526,15 +566,15 @@ class Devices:
         (kernel,) = self.kernels
         name = array_of(kernel, reference.name)
         whole = tuple((0, extent) for extent in reference.dims)
-        for device in range(len(self.events)):
+        for device in self.homes():
             spans = [span for span in self.memory.get((device, (0, name)), ()) if span.piece.writes]
             known = [box for span in spans if span.piece.sure and (box := box_of(span.piece.region)) is not None]
             if covered(whole, known):
                 continue
-            element = _hole(whole, known)
-            what = problems.NOTHING_WRITES(element, name, self.name(device))
-            hint = problems.LOOK_AT_SENDERS(self.name(device), name)
-            point = {"device": self.places[device], "element": element}
+            element = self.element_of(name, _hole(whole, known))
+            what = problems.NOTHING_WRITES(element, name, self.home_name(device))
+            hint = problems.LOOK_AT_SENDERS(self.home_name(device), name)
+            point = {"device": self.home_place(device), "element": element}
             problem = DeviceProblem("unstored", what, hint, name, kernel.source, True, point)
             open_ = len(known) < len(spans)
             return replace(problem, what=f"perhaps {what}", sure=False) if open_ else problem
@@ -644,7 +684,7 @@ class _DeviceTrace(Run):
 
     def run(self) -> None:
         """Notes the events of all programs in order."""
-        parts = nested(_with_barriers(self.body) if self.devices.cores else self.body.effects)
+        parts = nested(with_barriers(self.body) if self.devices.cores else self.body.effects)
         begin = Spot(-1, (), (), self.kernel.source)
         programs = list(product(*(range(int(extent)) for extent in self.kernel.grid)))
         if self.devices.cores:
@@ -744,11 +784,11 @@ class _DeviceTrace(Run):
             case Wait(view, semaphore, spot):
                 amount = self._number(bytes_of(on, view), problems.WAIT_SIZE())
                 self._note("wait", spot, here, amount, self._key(on, semaphore, self.number), in_bytes=True)
-            case Signal(semaphore, _, spot) if semaphore.reference is _BARRIER:
+            case Signal(semaphore, _, spot) if semaphore.reference is MEETING:
                 others = self._of_core()
                 for other in others:
-                    self._note("signal", spot, here, 1, (other, self.call, _BARRIER.name, ()))
-                self._note("wait", spot, here, len(others), (self.number, self.call, _BARRIER.name, ()))
+                    self._note("signal", spot, here, 1, (other, self.call, MEETING.name, ()))
+                self._note("wait", spot, here, len(others), (self.number, self.call, MEETING.name, ()))
             case Signal(semaphore, amount, spot, wait, device):
                 to = self.number if device is None else self._device(on, device)
                 many = self._number(None if amount is None else on(amount), problems.SIGNAL_AMOUNT())
@@ -866,29 +906,40 @@ class _DeviceTrace(Run):
         return device, 0 if is_barrier(self.body, name) else self.call, name, at
 
     def _device(self, on: Symbolic, device: Device) -> int:
-        """The number of a device, counted over the mesh in row-major order."""
-        extents = [extent for _, extent in self.devices.axes]
-        if device.logical is not None:
-            number = self._number(on(device.logical), problems.DEVICE_MEANT())
-            if not 0 <= number < prod(extents):
-                raise Unsupported(problems.DEVICE_OF_MESH(number, prod(extents)))
-            return number
-        said = {**self.place, **{axis: self._number(on(at), problems.DEVICE_MEANT()) for axis, at in device.places}}
-        number = 0
-        for axis, extent in self.devices.axes:
-            if not 0 <= said[axis] < extent:
-                raise Unsupported(problems.DEVICE_AT(said[axis], axis, extent))
-            number = number * extent + said[axis]
-        return number
+        return number_of(
+            device, self.devices.axes, self.place, lambda at: self._number(on(at), problems.DEVICE_MEANT())
+        )
 
 
-_BARRIER = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
+def number_of(
+    device: Device, axes: Sequence[tuple[str, int]], here: Mapping[str, int], number: Callable[[Term], int]
+) -> int:
+    """The number of a device, counted over the mesh in row-major order. Raises Unsupported where there is none.
+
+    axes: of the mesh.  here: where the device is that speaks of it.  number: the value of a term.
+    """
+    extents = [extent for _, extent in axes]
+    if device.logical is not None:
+        found = number(device.logical)
+        if not 0 <= found < prod(extents):
+            raise Unsupported(problems.DEVICE_OF_MESH(found, prod(extents)))
+        return found
+    said = {**here, **{axis: number(at) for axis, at in device.places}}
+    found = 0
+    for axis, extent in axes:
+        if not 0 <= said[axis] < extent:
+            raise Unsupported(problems.DEVICE_AT(said[axis], axis, extent))
+        found = found * extent + said[axis]
+    return found
+
+
+MEETING = BodyReference("subcore_barrier", "semaphore", (), "barrier", "semaphore")
 """The semaphore of a barrier of all subcores."""
 
 
-def _with_barriers(body: Body) -> tuple[Effect, ...]:
+def with_barriers(body: Body) -> tuple[Effect, ...]:
     """The effects of a body with its barriers of subcores, in program order: waits for a semaphore of their own."""
-    meet = [Signal(View(_BARRIER), None, spot, wait=True) for spot in body.barriers]
+    meet = [Signal(View(MEETING), None, spot, wait=True) for spot in body.barriers]
     # a barrier comes before the effect that has its number
     return tuple(sorted((*meet, *body.effects), key=lambda effect: effect.spot.number))
 

@@ -61,6 +61,8 @@ class BodyReference:
     them; `dims` are without.  swizzle: bytes of the rows whose parts are permuted, 0 for none.
     orders: of a GPU's barrier, whether it orders tensor memory, too (`orders_tensor_core`).  lanes, packing: of tensor
     memory how it lies there, as of `ir.program.MemRefType`.
+    elsewhere: of an array of other GPUs, the name of the own one that has its place here, and whose it is.
+    of_device: of a semaphore in global memory, whether all programs of a device have it; else each has its own.
     """
 
     name: str
@@ -81,6 +83,8 @@ class BodyReference:
     packing: int = 0
     by_name: bool = False
     within: tuple[str, int, int] | None = None
+    elsewhere: tuple[str, Device] | None = None
+    of_device: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,13 +213,14 @@ class Device:
     """A device, or a core, whose memory or semaphore is meant, as the body says it.
 
     places: along axes of the mesh, by name; along others it is where the device is that runs the body.  logical: its
-    number, counted over the mesh in row-major order.  core: whether it is a core.  None of them: a form that is
-    not modelled.
+    number, counted over the mesh in row-major order.  core: whether it is a core.  along: axes of the mesh, of all
+    devices along which it is one and the same.  None of them: a form that is not modelled.
     """
 
     places: tuple[tuple[str, Term], ...] = ()
     logical: Term | None = None
     core: bool = False
+    along: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "another core" if self.core else "another device"
@@ -269,13 +274,15 @@ class Wait:
     """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own.
 
     Of a GPU's barrier it is a wait for the end of a phase, whatever the view is.
-    left: on a semaphore that is `in_order`, how many of the last groups may still run.
+    left: on a semaphore that is `in_order`, how many of the last groups may still run.  reads: whether they may still
+    write what they write.
     """
 
     view: View
     semaphore: View
     spot: Spot
     left: int | None = None
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,6 +292,7 @@ class Signal:
     device: where it is; None = where the body runs.
     after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axis of a
     cluster along which it arrives at all programs, "" for its own alone.
+    keeps: of a wait, that it leaves the semaphore as it is.
     """
 
     semaphore: View
@@ -294,6 +302,7 @@ class Signal:
     device: Device | None = None
     after: str = ""
     across: str = ""
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -512,8 +521,9 @@ def lists_of(copy: StartedCopy) -> tuple[View, ...]:
 
 
 def stored_names(effects: Iterable[Effect]) -> frozenset[str]:
-    """The references that something stores to."""
-    return frozenset(view.reference.name for view in map(writes_to, effects) if view is not None)
+    """The references that something stores to; of what is written on other devices the own one, too."""
+    stored = [view.reference for view in map(writes_to, effects) if view is not None]
+    return frozenset(name for one in stored for name in (one.name, *(one.elsewhere or ())[:1]))
 
 
 @lru_cache(maxsize=8)

@@ -19,6 +19,7 @@ from layoutproof.bodies import (
     choosing,
     control,
     copies,
+    gpus,
     invariants,
     memory,
     mosaic_gpu,
@@ -86,6 +87,7 @@ PRIMITIVES: Mapping[str, Rule] = {
     **choosing.PRIMITIVES,
     **subcores.PRIMITIVES,
     **mosaic_gpu.PRIMITIVES,
+    **gpus.PRIMITIVES,
 }
 """Primitive -> (interpreter, equation, operands) -> results."""
 
@@ -115,7 +117,6 @@ REFUSED: Mapping[str, Template] = {
     "core_barrier": problems.UNMODELLED_CORES,
     "emit_pipeline": problems.UNMODELLED_PIPELINE,
     "pipeline_body": problems.UNMODELLED_PIPELINE,
-    "get_global": problems.UNMODELLED_GLOBAL_MEMORY,
     "threefry2x32": problems.UNMODELLED_RANDOM_NUMBERS,
     "random_bits": problems.UNMODELLED_RANDOM_NUMBERS,
     "random_seed": problems.UNMODELLED_RANDOM_NUMBERS,
@@ -142,14 +143,9 @@ REFUSED: Mapping[str, Template] = {
     "async_copy_sparse_metadata_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "async_copy_smem_to_tmem": problems.UNMODELLED_TENSOR_MEMORY,
     "mgpu_atomic_store": problems.UNMODELLED_ATOMIC_STORE,
-    "multimem_store": problems.UNMODELLED_MULTI_GPU_MEMORY,
-    "multimem_load_reduce": problems.UNMODELLED_MULTI_GPU_MEMORY,
     "semaphore_signal_parallel": problems.UNMODELLED_MULTI_GPU_SEMAPHORE,
-    "semaphore_signal_multicast": problems.UNMODELLED_MULTI_GPU_SEMAPHORE,
     "griddepcontrol_wait": problems.UNMODELLED_DEPENDENT_LAUNCH,
     "griddepcontrol_launch_dependents": problems.UNMODELLED_DEPENDENT_LAUNCH,
-    "mgpu_semaphore_signal": problems.UNMODELLED_PROGRAM_SEMAPHORE,
-    "mgpu_semaphore_wait": problems.UNMODELLED_PROGRAM_SEMAPHORE,
 }
 """Primitives that are known and not modelled, and why. Their results are lost, and perhaps undefined."""
 

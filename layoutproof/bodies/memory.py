@@ -27,6 +27,7 @@ from layoutproof.bodies.effects import (
 )
 from layoutproof.bodies.integers import condition_of
 from layoutproof.bodies.memory_state import inside
+from layoutproof.bodies.other_devices import ELSEWHERE, through_devices
 from layoutproof.bodies.passes import BodyValue, Pass, Rule, as_array
 from layoutproof.bodies.row_major import reshaped
 from layoutproof.bodies.values import Index, Lost, Value, aligned, dims_of, hull, leaf, left_out, maybe
@@ -84,6 +85,8 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
         if isinstance(transform, Other) and transform.kind in PLACES:
             if view.steps:
                 raise UnsupportedOp(problems.VIEW_OF_PART(transform.kind))
+        elif isinstance(transform, Other) and transform.kind in ELSEWHERE and on.kernel.remote:
+            view = through_devices(on, view, transform)
         elif transform is not None:
             view = View(view.reference, (*view.steps, *_steps(on, view, transform)))
     return view

@@ -52,8 +52,9 @@ class Event:
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
-    by_name: whether the barrier is one of the hardware, which begins anew after each phase.  needs: the positions of
-    the loads that have ended.
+    by_name: whether the barrier is one of the hardware, which begins anew after each phase, or a semaphore that is
+    waited for and kept.  reads: of a "drain", whether what is waited for may still write.  needs: the positions of the
+    loads that have ended.
     """
 
     kind: str
@@ -70,6 +71,7 @@ class Event:
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
     by_name: bool = False
+    reads: bool = False
     needs: Place = ()
 
 

@@ -404,6 +404,35 @@ TOO_FEW_SIGNALS = Template(
     "bodies.too_few_signals", "waits for {amount} of {semaphore}, which counts {signals}: it never returns"
 )
 WAIT_SIZE = Template("bodies.wait_size", "how many bytes are waited for")
+MULTICAST_AXES = Template(
+    "bodies.multicast_axes", "all devices along {axes}, where the mesh has {mesh}: JAX takes all of its axes alone"
+)
+MEMORY_ELSEWHERE = Template("bodies.memory_elsewhere", "{reference} of another device, which is no array of the call")
+SCOPE_OF_GPU = Template("bodies.scope_of_gpu", "a semaphore of the scope of one GPU, on a mesh of several")
+SEMAPHORES_UNORDERED = Template(
+    "bodies.semaphores_unordered", "semaphores in global memory in a kernel with unsafe_no_auto_barriers"
+)
+SEMAPHORES_AND_UNITS = Template(
+    "bodies.semaphores_and_units", "semaphores in global memory beside work that the GPU gives out"
+)
+SEMAPHORES_AND_TENSOR = Template("bodies.semaphores_and_tensor", "semaphores in global memory beside tensor memory")
+SEMAPHORE_SCOPES = Template(
+    "bodies.semaphore_scopes",
+    "semaphores of several scopes, or of a loop: each finds what the last one has left",
+)
+SEMAPHORE_RIVALS = Template(
+    "bodies.semaphore_rivals", "{semaphore}, from which one thread takes and for which another one waits, too"
+)
+MOST_THREADS = Template("bodies.most_threads", "{count} threads of all devices; {most} are run")
+AFTER_THE_END = Template("bodies.after_the_end", "{does} {what} of {device} when all programs there may have ended")
+LOOK_AT_THE_END = Template(
+    "bodies.look_at_the_end", "let a program of {device} wait for a signal that is sent when this has been done"
+)
+NOT_ALL_RUN = Template(
+    "bodies.not_all_run",
+    "perhaps {program} waits for {semaphore} before those that signal it have begun: a device has {count} programs, "
+    "and of a GPU of {most} multiprocessors nothing says that more run at once",
+)
 WAIT_KEEPS = Template("bodies.wait_keeps", "a wait that leaves its semaphore as it is")
 WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which is computed")
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from layoutproof.bodies.effects import View
+from layoutproof.bodies.effects import View, ViewStep
 from layoutproof.bodies.symbolic import Number, Symbolic, named, plus
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.kernel.kernel import Kernel
@@ -41,22 +41,32 @@ def region_of(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
 
 def _region(kernel: Kernel, on: Symbolic, view: View) -> ViewedRegion:
     runs: list[Run] = [(0, extent, 1) for extent in view.reference.dims]
-    seen = list(range(len(runs)))
+    seen: list[int | None] = list(range(len(runs)))
     exact = True
     for step in view.steps:
         if step.kind == "slices" and len(seen) == len(step.slices) and exact:
-            left = []
+            left: list[int | None] = []
             for k, piece in zip(seen, step.slices, strict=True):
+                left += [] if piece.single else [k]
+                if k is None:
+                    continue
                 start, _, stride = runs[k]
                 size: Number = 1 if piece.single else on(piece.size)
                 runs[k] = (plus(start, on(piece.start), stride), size, stride * piece.stride)
-                left += [] if piece.single else [k]
             seen = left
+        elif step.kind == "reshape" and step is not view.steps[-1] and exact and _by_ones(step):
+            wide = (k for k, extent in zip(seen, step.dims, strict=True) if extent != 1)
+            seen = [None if extent == 1 else next(wide) for extent in step.after or ()]
         elif step.kind == "transpose":
             seen = [seen[d] for d in step.permutation]
         elif step is not view.steps[-1] or step.kind in ("slices", "gather"):
             exact = False
     return ViewedRegion(array_of(kernel, view.reference.name), tuple(runs), exact)
+
+
+def _by_ones(step: ViewStep) -> bool:
+    """Whether a reshape only adds dimensions of one element, or takes some away."""
+    return [n for n in step.dims if n != 1] == [n for n in step.after or () if n != 1]
 
 
 def bytes_of(on: Symbolic, view: View) -> Number:

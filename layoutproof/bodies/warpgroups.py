@@ -121,7 +121,7 @@ def _check(kernel: Kernel) -> None:
             continue
         if view.reference.name in copied and not (isinstance(effect, Access) and effect.kind == "write"):
             raise Unsupported(problems.READ_AND_WRITTEN(view.reference.name))
-    _check_warps(body)
+    check_warps(body)
     if not kernel.ordered:
         _check_unordered(body)
     for reference in body.references:
@@ -129,7 +129,7 @@ def _check(kernel: Kernel) -> None:
             raise Unsupported(problems.LOOP_ALLOCATES(reference.name))
 
 
-def _check_warps(body: Body) -> None:
+def check_warps(body: Body) -> None:
     """Raises Unsupported where a barrier is waited for by single warps, and by warpgroups too.
 
     Each warp looks at the parity of the phase that it waits for, and waits for the copies that it has started itself.
@@ -208,11 +208,11 @@ def _traced(
     kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
 ) -> tuple[list[Place], list[list[Event]]]:
     """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
-    warps = _threads_of_each(kernel)
+    warps = threads_of_each(kernel)
     grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
     threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
     places = [place for place in threads for _ in range(warps)]
-    traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
+    traces = [ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
         references = kernel.body.references
@@ -278,7 +278,7 @@ def _barrier(event: Event) -> str:
     return "" if event.semaphore is None or _is_of_warp(event) else event.semaphore[2]
 
 
-def _threads_of_each(kernel: Kernel) -> int:
+def threads_of_each(kernel: Kernel) -> int:
     """As how many threads a warpgroup is run: as its warps where they do different things.
 
     Where they do not meet before and after that, what they do together is a thread of its own, and comes first.
@@ -409,8 +409,10 @@ class Warpgroups(Devices):
     """The threads of one program, or of those of one cluster.
 
     places: of each; warps that are threads of their own have that of their warpgroup.  events: of each, in order.
-    plain: whether all barriers order tensor memory.
+    plain: whether all barriers order tensor memory.  most: events that are run.
     """
+
+    most = MOST_EVENTS
 
     def __init__(self, kernel: Kernel, places: Sequence[Place], events: list[list[Event]], plain: bool = False) -> None:
         self.kernels = (kernel,)
@@ -418,14 +420,15 @@ class Warpgroups(Devices):
         self.cores, self.word = True, "program"
         self.places = tuple(places)
         self.events = events
-        if sum(map(len, self.events)) > MOST_EVENTS:
-            raise Unsupported(problems.EVENTS_ONE_PROGRAM(MOST_EVENTS))
+        if sum(map(len, self.events)) > self.most:
+            raise Unsupported(problems.EVENTS_ONE_PROGRAM(self.most))
         self.begins = [[0] for _ in self.places]
         self._signals = [_signals(events) for events in self.events]
         self._parts = _whole(kernel)
         references: Sequence[BodyReference] = kernel.body.references
         self._arrivals = {r.name: _phase(kernel, r) for r in references}
         self._tensor = {r.name for r in references if r.memory == "tmem"}
+        self.arrays = {r.name for r in references if r.memory == "gmem"}
         self._sums = {r.name for r in references if r.memory == "regs"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
         self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
@@ -673,7 +676,8 @@ class Warpgroups(Devices):
         for spans in self.memory.values():
             for span in (s for s in spans if not s.piece.aside):
                 kind, device, position = span.end
-                if kind == "at" and position < len(self.events[device]):
+                if span.piece.region.name in self.arrays or (kind == "at" and position < len(self.events[device])):
+                    # what goes to global memory has ended when the kernel has
                     continue
                 if span.event.queue in (TENSOR_LOADS, TENSOR_STORES):
                     # they end by themselves, and what nobody reads needs no commit
@@ -701,7 +705,7 @@ class Warpgroups(Devices):
         shared = {r.name for r in self.kernels[0].body.references if r.memory == "shared"}
         commits = [event for events in self.events for event in events if event.kind == "commit"]
         for spans in self.memory.values():
-            own = [span for span in spans if not span.piece.aside]
+            own = [s for s in spans if not s.piece.aside and s.piece.region.name not in self.arrays]
             stores = [s for s in own if s.event.kind == "touch" and s.piece.writes]
             for read in (s for s in own if s.event.kind in ("start", "use")):
                 if read.piece.writes and read.piece.region.name not in shared:
@@ -739,7 +743,7 @@ class Warpgroups(Devices):
 
     def _spans(self) -> Iterator[TouchedTime]:
         for device, events in enumerate(self.events):
-            ends = _waited(events)
+            ends = waited(events)
             for event in events:
                 at = ("at", device, event.position)
                 if event.kind == "touch":
@@ -812,7 +816,7 @@ def _signals(events: Sequence[Event]) -> list[int]:
     return found
 
 
-def _waited(events: Sequence[Event]) -> dict[int, int]:
+def waited(events: Sequence[Event]) -> dict[int, int]:
     """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
     ends: dict[int, int] = {}
     open_: dict[str, list[list[int]]] = {name: [[]] for name in _IN_ORDER}
@@ -826,9 +830,11 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
             case "drain":
                 # what is in no group is not waited for
                 while len(groups) - 1 > event.amount:
-                    ends = dict.fromkeys(groups.pop(0), event.position) | ends
+                    for position in groups.pop(0):
+                        ends.setdefault(position, event.position)
             case "used":
-                ends = dict.fromkeys(event.needs, event.position) | ends
+                for position in event.needs:
+                    ends.setdefault(position, event.position)
     left = (position for groups in open_.values() for group in groups for position in group)
     return dict.fromkeys(left, len(events)) | ends
 
@@ -860,11 +866,11 @@ def _all_needed(value: Value, known: dict[int, frozenset[int]]) -> frozenset[int
     return known[id(value)]
 
 
-class _ThreadTrace(Run):
+class ThreadTrace(Run):
     """One thread of one program: its events in order. A domain of `forward`.
 
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
-    Where they do not meet, 0 is what they do together, and they are counted from 1 (`_threads_of_each`).
+    Where they do not meet, 0 is what they do together, and they are counted from 1 (`threads_of_each`).
     units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
     through.
     """
@@ -879,7 +885,9 @@ class _ThreadTrace(Run):
         axes = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in axes) for place in places]
         # of each program of the cluster its first thread, which stands for it
-        self._programs = {program: programs.index(program) for program in programs}
+        self._programs: dict[Place, int] = {}
+        for first, program in enumerate(programs):
+            self._programs.setdefault(program, first)
         self._program = programs[number]
         self._axes = {kernel.grid_names[k]: n for n, k in enumerate(axes)}
         shared = [
@@ -1144,7 +1152,7 @@ class _ThreadTrace(Run):
         pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
             kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name,
-            needs,
+            needs=needs,
         )  # fmt: skip
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:

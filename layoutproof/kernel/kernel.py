@@ -306,6 +306,7 @@ class Kernel:
     itself (warpgroup semantics).
     tensor: of a kernel of a GPU, whether it has tensor memory, or warps that do different things (Blackwell).
     ordered: of a kernel of a GPU, whether JAX puts barriers around what a warpgroup loads and stores.
+    remote: of a kernel of a GPU, whether it has semaphores in global memory, or touches memory of other GPUs.
     """
 
     name: str
@@ -347,11 +348,12 @@ class Kernel:
     lanes: bool = True
     tensor: bool = False
     ordered: bool = True
+    remote: bool = False
 
     @property
     def by_events(self) -> bool:
         """Whether its programs are run to say in what order they touch memory, event by event (`bodies.warpgroups`)."""
-        return bool(self.together) or self.tensor
+        return bool(self.together) or self.tensor or self.remote
 
     @property
     def in_body(self) -> bool:

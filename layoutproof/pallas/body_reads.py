@@ -22,6 +22,12 @@ FEWEST = 3
 """Parts of a dimension from which on the last one alone is missed; of two a kernel may well want the first."""
 
 
+def is_read_elsewhere(kernel: Kernel, operand: Operand) -> bool:
+    """Whether other devices read of an input, too."""
+    references = () if kernel.body is None else kernel.body.references
+    return any(r.elsewhere is not None and r.elsewhere[0] == operand.name for r in references)
+
+
 def read_by_body(kernel: Kernel, operand: Operand) -> Iterator[Obligation]:
     """The questions about one input beside its windows: none where tables or data choose the reads."""
     if operand.part or operand.memory == "semaphore" or not all(type(n) is int for n in operand.dims):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.devices import DeviceProblem
 from layoutproof.bodies.effects import Access, BodyReference, StartedCopy
+from layoutproof.bodies.gpu_devices import gpus_of
 from layoutproof.bodies.warpgroups import Warpgroups, all_stored, threads_of
 from layoutproof.core.errors import Undecided
 from layoutproof.core.result import Verdict
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, by_rule, undecided
 from layoutproof.pallas import problems
-from layoutproof.pallas.device_problems import answer_of
+from layoutproof.pallas.device_problems import answer_of, stored_of_devices
+
+
+def run_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
+    """The threads that are run: those of one program of each class, or of all devices of a mesh."""
+    return (gpus_of(kernel),) if kernel.remote else threads_of(kernel)
 
 
 def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
@@ -24,7 +31,7 @@ def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
     if lost:
         return tuple(lost)
     try:
-        found = [p for threads in threads_of(kernel) for p in problems_of(threads) if p.kind in kinds]
+        found = [p for threads in run_of(kernel) for p in problems_of(threads) if p.kind in kinds]
     except Undecided as reason:
         return (Obligation(kernel.name, undecided(problems.THREADS_DEPEND(reason)), source=kernel.source),)
     first = next((p for p in found if p.sure), None) or next(iter(found), None)
@@ -40,7 +47,7 @@ def reads_of_threads(kernel: Kernel) -> tuple[Obligation, ...]:
         e for e in kernel.body.effects if isinstance(e, StartedCopy) or (isinstance(e, Access) and e.kind != "write")
     ]
     try:
-        for threads in threads_of(kernel):
+        for threads in run_of(kernel):
             for read in reads:
                 problem = threads.unwritten(read.spot)
                 if problem is not None:
@@ -73,6 +80,20 @@ def stored_by_threads(kernel: Kernel, reference: BodyReference) -> bool:
         return False
 
 
+def stored_elsewhere(kernel: Kernel, reference: BodyReference) -> Obligation | None:
+    """Whether all of an output is written on each device of a mesh; None where only its own device writes it."""
+    if not kernel.remote:
+        return stored_of_devices(kernel, reference)
+    lost = not_modelled(kernel, kernel.body)
+    if lost:
+        return replace(lost[0], subject=reference.name)
+    try:
+        problem = gpus_of(kernel).unstored(reference)
+    except Undecided as reason:
+        return Obligation(reference.name, undecided(problems.THREADS_DEPEND(reason)), source=kernel.source)
+    return answer_of(problem) if problem is not None else replace(_proved(kernel), subject=reference.name)
+
+
 def _is_proved(found: Obligation) -> bool:
     return isinstance(found.claim, Settled) and found.claim.verdict is Verdict.PROVED
 
@@ -80,7 +101,7 @@ def _is_proved(found: Obligation) -> bool:
 def _proved(kernel: Kernel) -> Obligation:
     figures: dict[str, object] = {
         "threads": int(kernel.grid[-1]) if kernel.together else 1,
-        "programs run": len(threads_of(kernel)),
+        "programs run": len(run_of(kernel)),
     }
     return Obligation(kernel.name, by_rule("", by="walk"), figures=figures, source=kernel.source)
 

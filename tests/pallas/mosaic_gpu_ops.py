@@ -2,8 +2,8 @@
 
 The list was fixed before the reader was written: every public function of `jax.experimental.pallas.ops.gpu` whose file
 is a `*_mgpu` one, with parameters of its own `main`, at smaller sizes. Some ask the device how many multiprocessors it
-has, and attention asks which CUDA it has: `pretended` answers for an H100 or a B200. What needs several GPUs is in
-NOT_TRACED with the reason.
+has, attention asks which CUDA it has, and a collective matmul how many GPUs there are: `pretended` answers for an H100
+or a B200. What runs on several GPUs is traced in a `shard_map` over a mesh of devices that nobody has.
 """
 
 from __future__ import annotations
@@ -18,36 +18,38 @@ from unittest import mock
 MULTIPROCESSORS = {"h100": 132, "b200": 148}
 """Of each chip, how many multiprocessors a kernel with one program for each has (NVIDIA's H100 SXM, B200)."""
 
-NOT_TRACED = {
-    "all_gather_mgpu.all_gather": "it asks for the mesh of devices that it runs on, and writes to other GPUs",
-    "reduce_scatter_mgpu.reduce_scatter": "it asks for the mesh of devices that it runs on, and reads from other GPUs",
-    "collective_matmul_mgpu.all_gather_lhs_matmul": "it asks for the mesh of devices that it runs on, and writes to "
-    "other GPUs",
-}
-
 
 @dataclass(frozen=True)
 class MosaicGpuOp:
-    """One kernel with parameters. build: makes (function, arguments). chip: for which generation it is written."""
+    """One kernel with parameters. build: makes (function, arguments). chip: for which generation it is written.
+
+    devices: how many GPUs run it.
+    """
 
     name: str
     build: Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]]
     chip: str
+    devices: int = 1
 
 
 @contextmanager
-def pretended(chip: str) -> Iterator[None]:
-    """Answers what kernels ask of a GPU while they are traced: the number of its multiprocessors, and its CUDA."""
+def pretended(chip: str, devices: int = 1, cores: int | None = None) -> Iterator[None]:
+    """Answers what kernels ask of a GPU while they are traced: the number of its multiprocessors, and its CUDA.
+
+    devices: how many of them there are.  cores: another number of multiprocessors.
+    """
     import jax
     from jax.experimental.pallas.ops.gpu import attention_mgpu
     from jax.extend import backend
 
-    device = SimpleNamespace(core_count=MULTIPROCESSORS[chip], platform="gpu", device_kind=chip)
+    device = SimpleNamespace(core_count=cores or MULTIPROCESSORS[chip], platform="gpu", device_kind=chip)
     with ExitStack() as stack:
         for place, name, answer in (
             (backend, "get_default_device", lambda: device),
-            (jax, "devices", lambda *_: [device]),
-            (jax, "local_devices", lambda *_: [device]),
+            (jax, "devices", lambda *_: [device] * devices),
+            (jax, "local_devices", lambda *_: [device] * devices),
+            (jax, "device_count", lambda *_: devices),
+            (jax, "local_device_count", lambda *_: devices),
             (attention_mgpu, "cuda_versions", SimpleNamespace(cuda_runtime_get_version=lambda: 12091)),
         ):
             stack.enter_context(mock.patch.object(place, name, answer))
@@ -67,6 +69,7 @@ def ops() -> Iterator[MosaicGpuOp]:
     yield from _attention()
     yield from _ragged()
     yield from _blackwell()
+    yield from _several_gpus()
 
 
 def _hopper_matmuls() -> Iterator[MosaicGpuOp]:
@@ -163,3 +166,59 @@ def _blackwell() -> Iterator[MosaicGpuOp]:
         word = " collective" * collective
         yield MosaicGpuOp(f"blackwell_matmul_mgpu.matmul_kernel{word}", matmul, "b200")
         yield MosaicGpuOp(f"blackwell_ragged_dot_mgpu.ragged_dot_kernel{word}", ragged, "b200")
+
+
+def on_devices(function: Callable[..., Any], devices: int, *given: Any, result: Any) -> Any:
+    """A function on each of some GPUs of one axis, x. given: what each of its arguments is split by, as its result."""
+    import jax
+    from jax.sharding import AbstractMesh, AxisType
+
+    mesh = AbstractMesh((devices,), ("x",), axis_types=(AxisType.Auto,))
+    return jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=result, check_vma=False)
+
+
+def collective_matmul(devices: int, rows: int, inner: int, columns: int, own: Any = None) -> Any:
+    """A collective matmul and its arguments, of so many rows and columns of each GPU. own: another module of it."""
+    from jax.experimental.pallas.ops.gpu import collective_matmul_mgpu, hopper_matmul_mgpu
+    from jax.sharding import PartitionSpec as P
+
+    config = hopper_matmul_mgpu.TuningConfig(64, 64, 64, 4)
+    multiply = (own or collective_matmul_mgpu).all_gather_lhs_matmul
+    function = on_devices(
+        lambda a, b: multiply(a, b, "x", config=config), devices, P("x"), P(None, "x"), result=P(None, "x")
+    )
+    return function, (array((rows * devices, inner)), array((inner, columns * devices)))
+
+
+def _several_gpus() -> Iterator[MosaicGpuOp]:
+    def gather() -> Any:
+        from jax.experimental.pallas.ops.gpu import all_gather_mgpu as own
+        from jax.sharding import PartitionSpec as P
+
+        function = on_devices(lambda x: own.all_gather(x, axis_name="x"), 4, P("x"), result=P())
+        return function, (array((4096, 1024), "float32"),)
+
+    yield MosaicGpuOp("all_gather_mgpu.all_gather, 4 GPUs", gather, "h100", 4)
+    for dimension in (0, None):
+
+        def scatter(dimension: int | None = dimension) -> Any:
+            from jax.experimental.pallas.ops.gpu import reduce_scatter_mgpu as own
+            from jax.sharding import PartitionSpec as P
+
+            function = on_devices(
+                lambda x: own.reduce_scatter(x, axis_name="x", scatter_dimension=dimension),
+                4,
+                P(None, "x"),
+                result=P(None, "x"),
+            )
+            return function, (array((4096, 1024), "float32"),)
+
+        word = ", all of it on each" if dimension is None else ""
+        yield MosaicGpuOp(f"reduce_scatter_mgpu.reduce_scatter{word}, 4 GPUs", scatter, "h100", 4)
+    for devices in (2, 3):
+
+        def multiply(devices: int = devices) -> Any:
+            return collective_matmul(devices, 256, 256, 256)
+
+        name = f"collective_matmul_mgpu.all_gather_lhs_matmul, {devices} GPUs"
+        yield MosaicGpuOp(name, multiply, "h100", devices)

@@ -16,8 +16,9 @@ from layoutproof.core.errors import LayoutError
 from layoutproof.kernel.kernel import Kernel, Unmodelled
 from layoutproof.pallas.from_jax.trace import kernels_of
 from layoutproof.pallas.judge import judge
-from tests.pallas.mosaic_gpu_ops import NOT_TRACED, MosaicGpuOp, ops, pretended
+from tests.pallas.mosaic_gpu_ops import MosaicGpuOp, ops, pretended
 from tests.pallas.mosaic_gpu_pairs import PAIRS
+from tests.pallas.mosaic_gpu_remote_pairs import REMOTE_PAIRS
 from tests.pallas.mosaic_gpu_tensor_pairs import TENSOR_PAIRS
 from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
 
@@ -48,7 +49,7 @@ MOST = 4
 def row(op: MosaicGpuOp) -> str:
     """A row of the table."""
     try:
-        with pretended(op.chip):
+        with pretended(op.chip, op.devices):
             function, arguments = op.build()
             calls = kernels_of(function, arguments, target="v5e")
     except LayoutError as error:
@@ -106,7 +107,7 @@ def pairs() -> Iterator[str]:
     """The rows of the pairs, with what a GPU showed of the wrong one."""
     seen = _seen()
     shown = {one["name"]: one for one in seen["seen"] if one["group"] == "pairs"}
-    for name, pair in (PAIRS | THREAD_PAIRS | TENSOR_PAIRS).items():
+    for name, pair in (PAIRS | THREAD_PAIRS | TENSOR_PAIRS | REMOTE_PAIRS).items():
         wrong = shown.get(f"{name}: wrong")
         yield _cells(name, f"`{pair.question}`", pair.why, "" if wrong is None else _shown(wrong, seen["runs"]))
 
@@ -147,8 +148,7 @@ def on_gpu() -> Iterator[str]:
 
 def page() -> str:
     """The page."""
-    left = "".join(f"- `{name}`: {why}.\n" for name, why in NOT_TRACED.items())
-    wheel = TABLE + "\n".join(map(row, ops())) + f"\n\nNot traced:\n\n{left}\n"
+    wheel = TABLE + "\n".join(map(row, ops())) + "\n\n"
     gpu = ON_GPU + "\n".join(on_gpu()) + "\n"
     return HEAD + "\n".join(pairs()) + "\n" + gpu + wheel + OTHERS + "\n".join(public_rows()) + "\n"
 

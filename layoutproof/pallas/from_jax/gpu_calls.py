@@ -8,7 +8,11 @@ Read from jax 0.10.2 and 0.12.0.1, where a kernel has the same parameters.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from layoutproof.bodies.bit_terms import UnsupportedOp
+from layoutproof.bodies.other_devices import ELSEWHERE
 from layoutproof.core.element_types import ELEMENT_BITS, element_type
 from layoutproof.core.term import Term
 from layoutproof.hardware.mosaic_gpu import TENSOR_ROWS, shared_bytes, tensor_columns
@@ -16,15 +20,18 @@ from layoutproof.kernel.kernel import Block, Kernel, Operand, Scratch
 from layoutproof.pallas.from_jax import problems
 from layoutproof.pallas.from_jax.adapter import MESH_KERNELS, inner_jaxprs, memory_word, opened, place_of_function
 from layoutproof.pallas.from_jax.bodies import with_body
-from layoutproof.pallas.from_jax.calls import scratch_of
+from layoutproof.pallas.from_jax.calls import placed, scratch_of
 from layoutproof.pallas.from_jax.of_jax import JaxAval, JaxJaxpr, Params
 
 REDUCES, REDUCTION_BYTES = ("reduce_sum", "reduce_max", "reduce_min"), 2048
 """Primitives for which JAX adds shared memory, and so many bytes where `CompilerParams` does not say another number."""
 
 
-def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
-    """A Kernel from the parameters of mpmd_map. UnsupportedOp where more runs than one body on one grid of a GPU."""
+def gpu_kernel(params: Params, name: str, place: str, axes: Mapping[str, int] = MappingProxyType({})) -> Kernel:
+    """A Kernel from the parameters of mpmd_map. UnsupportedOp where more runs than one body on one grid of a GPU.
+
+    axes: of the meshes of devices around it.
+    """
     meshes, jaxprs = tuple(params.get("meshes") or ()), tuple(params.get("jaxprs") or ())
     if len(meshes) != 1 or len(jaxprs) != 1 or params.get("external_meshes"):
         raise UnsupportedOp(problems.GPU_MESHES())
@@ -67,10 +74,11 @@ def gpu_kernel(params: Params, name: str, place: str) -> Kernel:
         lanes=_lanes(options),
         tensor=_of_blackwell(inner),
         ordered=not getattr(options, "unsafe_no_auto_barriers", False),
+        remote=_speaks(inner),
     )
     if not (kernel.ordered or kernel.by_events):
         raise UnsupportedOp(problems.GPU_NO_BARRIERS())
-    return with_body(jaxprs[0], kernel)
+    return with_body(jaxprs[0], placed(kernel, axes))
 
 
 def _lanes(compiler_params: object) -> bool:
@@ -95,6 +103,18 @@ def _of_blackwell(jaxpr: JaxJaxpr) -> bool:
         if equation.primitive.name in MESH_KERNELS or any(scratch_of(aval).memory == "tmem" for aval in given):
             return True
         if any(map(_of_blackwell, inner)):
+            return True
+    return False
+
+
+def _speaks(jaxpr: JaxJaxpr) -> bool:
+    """Whether a body signals, or waits, in global memory, or touches the memory of other GPUs."""
+    for equation in jaxpr.eqns:
+        named = equation.primitive.name
+        trees = (str(value) for value in equation.params.values() if type(value).__name__ == "PyTreeDef")
+        if "semaphore" in named or "multimem" in named or any(kind in tree for tree in trees for kind in ELSEWHERE):
+            return True
+        if any(_speaks(opened(closed)[0]) for _, closed in inner_jaxprs(equation.params)):
             return True
     return False
 

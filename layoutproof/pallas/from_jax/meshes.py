@@ -53,7 +53,7 @@ def mesh_kernel_of(
     (mesh,) = meshes
     if "mosaic_gpu" in type(mesh).__module__:
         try:
-            return gpu_kernel(params, name, source)
+            return gpu_kernel(params, name, source, axes)
         except UnsupportedOp as problem:
             return unmodelled(problems.MESH_PROBLEM(problem))
     kind = type(mesh).__name__

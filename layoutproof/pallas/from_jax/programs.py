@@ -10,6 +10,7 @@ import dataclasses
 import operator
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from functools import cached_property, partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -291,6 +292,8 @@ def _planted(value: object) -> object:
         return tuple(map(_planted, value))
     if isinstance(value, dict):
         return tuple((name, _planted(part)) for name, part in value.items())
+    if isinstance(value, Enum):
+        return value.name
     if isinstance(value, Leaf | slice) or not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {entry.name: _planted(getattr(value, entry.name)) for entry in dataclasses.fields(value)}

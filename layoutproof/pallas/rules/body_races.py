@@ -129,6 +129,8 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
     unordered = [effect for effect in body.effects if any(loop.parallel for loop in effect.spot.loops)]
     if not parallel and not unordered and not kernel.tensor and not kernel.in_body:
         return (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+    if kernel.remote:
+        return of_threads(kernel, "meets")
     cores = has_cores(kernel)
     found: list[Due] = [*(of_devices(kernel, "meets") if cores else (*not_modelled(kernel, body), *_elsewhere(body)))]
     found += of_threads(kernel, "meets")

@@ -7,6 +7,8 @@ schedule that no semaphore excludes.
 Asked of kernels that copy to other devices, on the mesh of the `shard_map` around the call. Only semaphores order two
 devices: an event has surely happened before another one where the other is not reached in a run in which the
 first is held back. A copy reads until its bytes are sent and writes until they have arrived.
+Of GPUs (Mosaic GPU) all programs and threads are run, and it is refuted, too, that one of them reaches a GPU on which
+all programs may have ended: nothing else says when its memory may be used for other things.
 Example: two buffers in turn around a ring: without a signal that a buffer is free, the left neighbour fills it in the
 next step but one while it is still read.
 Unknown: memory that data choose; windows that move, as targets of other devices.
@@ -25,6 +27,7 @@ from layoutproof.bodies.devices import has_cores
 from layoutproof.kernel.kernel import Kernel
 from layoutproof.kernel.obligation import Obligation, Settled, undecided
 from layoutproof.pallas.device_problems import of_devices
+from layoutproof.pallas.thread_problems import of_threads
 
 TARGET = False
 BODY = True
@@ -33,6 +36,8 @@ SETTLED_BY = "choose devices, buffers and slots by axis_index, program ids and l
 
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One, of a kernel that reaches other devices; cores of one chip are asked by `body_races`."""
+    if kernel.remote:
+        return of_threads(kernel, "between", "late")
     return () if has_cores(kernel) else of_devices(kernel, "meets")
 
 

@@ -44,7 +44,7 @@ from layoutproof.kernel.kernel import Block, Kernel, Operand
 from layoutproof.kernel.obligation import Obligation, Settled, for_each_operand, undecided
 from layoutproof.kernel.windows import program_map
 from layoutproof.pallas import problems
-from layoutproof.pallas.body_reads import FEWEST, read_by_body
+from layoutproof.pallas.body_reads import FEWEST, is_read_elsewhere, read_by_body
 
 TAIL = Template(
     "pallas.inputs_read_tail", "no program reads {tail}, what is left behind its {many} whole block{plural}"
@@ -62,9 +62,8 @@ CHOICES = frozenset({"select", "min", "max"})
 def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
     """One per input whose windows alone say what is read of it, and one per input of which the body reads parts."""
     by_windows = for_each_operand((o for o in kernel.inputs if _told(o)), lambda operand: [_of(kernel, operand)])
-    by_hand = for_each_operand(
-        (o for o in kernel.inputs if not o.unmodelled), lambda operand: read_by_body(kernel, operand)
-    )
+    own = (o for o in kernel.inputs if not (o.unmodelled or is_read_elsewhere(kernel, o)))
+    by_hand = for_each_operand(own, lambda operand: read_by_body(kernel, operand))
     return by_windows + by_hand
 
 

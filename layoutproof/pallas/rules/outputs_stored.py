@@ -59,10 +59,9 @@ from layoutproof.kernel.obligation import Due, Obligation, Settled, by_rule, for
 from layoutproof.kernel.read_consistency import range_of
 from layoutproof.pallas.body_fixes import guarded
 from layoutproof.pallas.body_memory import Deciding, none_left, program_ids
-from layoutproof.pallas.device_problems import stored_of_devices
 from layoutproof.pallas.every_table import blocks_outside, in_no_program_alike
 from layoutproof.pallas.points import READS
-from layoutproof.pallas.thread_problems import stored_by_threads
+from layoutproof.pallas.thread_problems import stored_by_threads, stored_elsewhere
 from layoutproof.solvers.decide import decide
 
 FIX_LAST_STEP = Template(
@@ -126,7 +125,7 @@ def _of(kernel: Kernel, body: Body, operand: Operand) -> Obligation:
     position = kernel.outputs.index(operand)
     shared = [kernel.inputs[a] for a, out in kernel.aliases if out == position and a >= 0]
     reference = next(r for r in body.references if r.name == operand.name and r.role == "out")
-    sent = stored_of_devices(kernel, reference)
+    sent = stored_elsewhere(kernel, reference)
     if sent is not None:
         return replace(sent, severity="error" if operand.live and not shared else "info")
     visit = visit_of(kernel, operand, reference)

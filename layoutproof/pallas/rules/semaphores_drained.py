@@ -4,7 +4,7 @@ Why it matters: a semaphore that is not 0 crashes the program, or the next kerne
 signal; bytes without a wait may still arrive.
 Refuted by: a device whose semaphore counts something at the end, with the last line that adds to it.
 Asked of kernels that copy to other devices or signal them, on the mesh of the `shard_map` around the call; of others
-`dma_order` asks it.
+`dma_order` asks it. Of GPUs it is not asked: JAX fills their semaphores with zeros at each launch.
 Example: every device signals its left neighbour in each step, and waits in all steps but the last.
 Source: docs/pallas/tpu/distributed.md of JAX, "Failure modes" (0.10.2).
 Fix: wait for what is left in the last program, or do not signal there.

@@ -47,7 +47,7 @@ SETTLED_BY = "let the condition, and how often the loop runs, be the same for al
 def obligations(kernel: Kernel) -> tuple[Due, ...]:
     """One per barrier of which it is to be asked; one that holds where there are only others."""
     body: Body | None = kernel.body
-    if body is None or not body.barriers:
+    if body is None or not body.barriers or kernel.remote:
         return ()
     pair = beside(kernel, body)
     doubtful = odd(body)
