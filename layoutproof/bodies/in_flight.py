@@ -49,6 +49,7 @@ from layoutproof.bodies.effects import (
     stored_names,
 )
 from layoutproof.bodies.forward import Here, Nest, forward, nested, turns
+from layoutproof.bodies.one_place import gets_its_place
 from layoutproof.bodies.recurring import (
     MOST_WIDENINGS,
     PERIODS,
@@ -672,9 +673,14 @@ class FlightWalk:
         return False
 
     def _ended(self, freed: Freed, here: Here, way: Way) -> Way:
-        """The way after a scope. A barrier that nobody waits for any more does no harm."""
+        """The way after a scope. A barrier that nobody waits for any more does no harm where no other scope gets it."""
         self._freed(freed, way, (self._point(here.program), self._point(here.turns)))
         barriers = {r.name for r in freed.references if r.arrivals}
+        for barrier in freed.references:
+            left = [at for (name, at), _ in way.slots if name == barrier.name]
+            if barrier.arrivals and left and gets_its_place(self.body, freed, barrier):
+                slot = slot_text(barrier.name, left[0])
+                self._open(barrier.name, freed.spot, texts.LEFT_ON_BARRIER(slot))
         return replace(way, slots=tuple(one for one in way.slots if one[0][0] not in barriers)) if barriers else way
 
     def _effect(self, effect: Effect, here: Here, way: Way) -> Iterator[Way]:

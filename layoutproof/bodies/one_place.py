@@ -1,5 +1,7 @@
 """Several arrays of a GPU's program that have one place (`RefUnion`): who touches one touches others that lie there.
 
+Scopes one after another may also get one barrier.
+
 Each is a reference of its own, which says which bytes of the place it has; of tensor memory, which columns. What is
 touched of one is a range of bytes, where the elements are known to lie next to each other, and of the others the
 elements that have bytes of it.
@@ -11,7 +13,7 @@ from collections.abc import Sequence
 from math import prod
 
 from layoutproof.bodies.cells import Box
-from layoutproof.bodies.effects import BodyReference
+from layoutproof.bodies.effects import Body, BodyReference, Freed, Signal, StartedCopy, StartedUse, Wait
 from layoutproof.bodies.moments import box_of
 from layoutproof.bodies.regions import ViewedRegion
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -121,3 +123,23 @@ def _is_known(reference: BodyReference) -> bool:
 
 def _all_of(reference: BodyReference) -> Box:
     return tuple((0, extent) for extent in reference.dims)
+
+
+def gets_its_place(body: Body, freed: Freed, barrier: BodyReference) -> bool:
+    """Whether a barrier of another scope may be the one of the hardware that a scope gives back.
+
+    JAX keeps barriers of equal kinds, and gives them out anew without a new beginning: arrivals that nobody has waited
+    for are there (`reserve_barrier` in lowering.py of jax 0.10.2).
+    """
+    kind = barrier.arrivals, barrier.dims, barrier.across, barrier.dtype
+    for other in body.references:
+        if other == barrier or (other.arrivals, other.dims, other.across, other.dtype) != kind or other.by_name:
+            continue
+        counting = (e for e in body.effects if isinstance(e, StartedCopy | StartedUse | Wait | Signal))
+        uses = [e.spot for e in counting if e.semaphore.reference == other]
+        ends = [e.spot.number for e in body.effects if isinstance(e, Freed) and other in e.references]
+        beside = any(use.number < freed.spot.number for use in uses) and all(n > freed.spot.number for n in ends)
+        again = any(use.number > freed.spot.number or {*use.loops} & {*freed.spot.loops} for use in uses)
+        if again and not beside:
+            return True
+    return False

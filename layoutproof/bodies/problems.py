@@ -121,6 +121,10 @@ LIST_RANK = Template("bodies.list_rank", "lists of places of more than one dimen
 LIST_TERM = Template("bodies.list_without_term", "a list of places that no term says: {why}")
 LOADED_VALUE = Template("bodies.loaded_value", "what the body loads")
 LOAD_LEAVES = Template("bodies.accumulator_load_leaves", "a load of an accumulator that leaves {left} MMAs running")
+LEFT_ON_BARRIER = Template(
+    "bodies.left_on_barrier",
+    "perhaps a later scope gets the barrier of {barrier}, on which arrivals are left that nothing has waited for",
+)
 LEFT_AT_END = Template("bodies.left_at_end", "perhaps {what}: the last wait says that it may be left")
 LOAD_REDUCES = Template("bodies.load_reduces", "a load of tensor memory that reduces what it loads")
 LOOK_AT_ARRIVALS = Template(

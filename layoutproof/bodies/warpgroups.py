@@ -65,7 +65,7 @@ from layoutproof.bodies.effects import (
 from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
-from layoutproof.bodies.one_place import in_others
+from layoutproof.bodies.one_place import gets_its_place, in_others
 from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
@@ -578,6 +578,7 @@ class Warpgroups(Devices):
         if ends:
             yield from self._unseen()
             yield from self._unended()
+            yield from self._left_over()
         for problem in self._meetings():
             yield problem
             if problem.sure:
@@ -699,6 +700,20 @@ class Warpgroups(Devices):
                         found = replace(found, what=f"perhaps {what}", sure=False)
                     yield found
                     return
+
+    def _left_over(self) -> Iterator[DeviceProblem]:
+        """Arrivals that nobody has waited for when a scope ends whose barriers another one gets."""
+        (kernel,) = self.kernels
+        freed = [(e, barrier) for e in kernel.body.effects if isinstance(e, Freed) for barrier in e.references]
+        names = {b.name for e, b in freed if b.arrivals and not b.by_name and gets_its_place(kernel.body, e, b)}
+        for key in (key for key in self.counts if key[2] in names):
+            own = [event for events in self.events for event in events if event.semaphore == key]
+            awaited = max((event.amount for event in own if event.kind == "phase"), default=0)
+            if self.counts[key] > awaited:
+                slot = slot_text(key[2], key[3])
+                what, hint = problems.LEFT_ON_BARRIER(slot), problems.LOOK_AT_COPIES_IN(slot)
+                yield replace(self._problem("own", what, hint, key[2], own[-1]), sure=False)
+                return
 
     def _uncommitted(self) -> Iterator[DeviceProblem]:
         """Stores of threads to what a copy or an MMA reads, or a copy fills, without a commit between."""

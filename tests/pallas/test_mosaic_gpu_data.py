@@ -418,3 +418,48 @@ def test_a_part_of_an_array_may_end_outside_where_what_is_touched_of_it_does_not
         scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier()],
     )
     assert {f.question for f in open_of(made, WHOLE)} == (set() if right else {"body_in_bounds"})
+
+
+def in_two_scopes(left: bool, slots: int, threads: int) -> Any:
+    """x by way of shared memory, after a scope with a barrier: perhaps one arrival is left on it, which another gets.
+
+    left: whether nothing waits for that arrival.  slots: of the second scope's barrier; the first one has one.
+    """
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any) -> None:
+        def first(barrier: Any) -> None:
+            only(lambda: plgpu.barrier_arrive(barrier))
+            if not left:
+                plgpu.barrier_wait(barrier)
+
+        def second(barrier: Any) -> None:
+            def copies() -> None:
+                plgpu.copy_gmem_to_smem(x_gmem, x_s, barrier.at[0])
+                plgpu.barrier_wait(barrier.at[0])
+                plgpu.copy_smem_to_gmem(x_s, o_gmem)
+                plgpu.wait_smem_to_gmem(0)
+
+            only(copies)
+
+        def only(does: Any) -> None:
+            pl.when(lax.axis_index("wg") == 0)(does) if threads > 1 else does()
+
+        axes = {"collective_axes": "wg"} if threads > 1 else {}
+        pl.run_scoped(first, plgpu.Barrier(), **axes)
+        pl.run_scoped(second, plgpu.Barrier(num_barriers=slots), **axes)
+
+    options = {"num_threads": threads, "thread_name": "wg"} if threads > 1 else {}
+    scratch = [plgpu.SMEM((64, 128), F)]
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((64, 128), F), scratch_types=scratch, **options)
+
+
+@pytest.mark.parametrize(
+    ("left", "slots", "threads", "right"),
+    [(left, slots, threads, not left or slots > 1) for left in (False, True) for slots in (1, 2) for threads in (1, 2)],
+)
+def test_an_arrival_that_a_later_scope_may_see_is_never_green(
+    left: bool, slots: int, threads: int, right: bool
+) -> None:
+    found = open_of(in_two_scopes(left, slots, threads), jax.ShapeDtypeStruct((64, 128), F))
+    assert {f.question for f in found} == (set() if right else {"dma_order"})
+    assert all(Said("bodies.left_on_barrier").of(f.reason) for f in found)
