@@ -23,13 +23,14 @@ MULTIPROCESSORS = {"h100": 132, "b200": 148}
 class MosaicGpuOp:
     """One kernel with parameters. build: makes (function, arguments). chip: for which generation it is written.
 
-    devices: how many GPUs run it.
+    devices: how many GPUs run it.  keeps: what its callers keep to, as assumptions on tables.
     """
 
     name: str
     build: Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]]
     chip: str
     devices: int = 1
+    keeps: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -141,7 +142,12 @@ def _ragged() -> Iterator[MosaicGpuOp]:
         return lambda a, b, sizes: own.transposed_ragged_dot(a, b, group_sizes=sizes, **options), arrays
 
     yield MosaicGpuOp("ragged_dot_mgpu.ragged_dot", plain, "h100")
-    yield MosaicGpuOp("transposed_ragged_dot_mgpu.transposed_ragged_dot", transposed, "h100")
+    # sizes of groups that are not negative, and where their blocks begin and end
+    keeps = (
+        *("0 <= args[0] <= 512", "0 <= args[3] <= 8", "0 <= args[4] <= 512"),
+        *("64 * args[3][i] + args[4][i] <= 512", "args[4][i] % 64 == 0"),
+    )
+    yield MosaicGpuOp("transposed_ragged_dot_mgpu.transposed_ragged_dot", transposed, "h100", keeps=keeps)
 
 
 def _blackwell() -> Iterator[MosaicGpuOp]:

@@ -51,11 +51,11 @@ def row(op: MosaicGpuOp) -> str:
     try:
         with pretended(op.chip, op.devices):
             function, arguments = op.build()
-            calls = kernels_of(function, arguments, target="v5e")
+            calls = kernels_of(function, arguments, target="v5e", assume=op.keeps)
     except LayoutError as error:
         return _cells(op.name, op.chip, 0, "not traced", "", "", "", _short(str(error)))
     count, reasons = said_of(calls)
-    return _row(op.name, op.chip, len(calls), count, reasons)
+    return _row(op.name, op.chip, len(calls), count, [*_assumed(op.keeps), *reasons])
 
 
 def said_of(calls: Sequence[Kernel | Unmodelled]) -> tuple[dict[str, int], list[str]]:
@@ -89,8 +89,12 @@ def public_rows() -> Iterator[str]:
         if "failed" in said:
             yield _cells(said["call"], said["chip"], 0, "not traced", "", "", "", said["failed"])
         else:
-            assumed = [f"assumed: {', '.join(f'`{one}`' for one in said['assumed'])}"] if said["assumed"] else []
-            yield _row(said["call"], said["chip"], said["kernels"], said, [*assumed, *said["reasons"]])
+            reasons = [*_assumed(said["assumed"]), *said["reasons"]]
+            yield _row(said["call"], said["chip"], said["kernels"], said, reasons)
+
+
+def _assumed(keeps: Sequence[str]) -> list[str]:
+    return [f"assumed: {', '.join(f'`{one}`' for one in keeps)}"] if keeps else []
 
 
 def _cells(*cells: object) -> str:
