@@ -306,7 +306,7 @@ class Devices:
         if not stuck:
             yield from self._left()
         yield from self._early()
-        yield from self._meetings()
+        yield from self._meetings(self.memory.values())
 
     def _stuck(self) -> list[DeviceProblem]:
         found = []
@@ -360,9 +360,9 @@ class Devices:
                 return self._problem("early", what, hint, subject, event, other=device)
         return None
 
-    def _meetings(self) -> Iterator[DeviceProblem]:
+    def _meetings(self, memory: Iterable[Sequence[TouchedTime]]) -> Iterator[DeviceProblem]:
         """Accesses to memory while a copy moves it."""
-        for spans in self.memory.values():
+        for spans in memory:
             if not any(span.piece.writes for span in spans):
                 continue
             spend(1 + len(spans) ** 2 // 2 // PER_STEP)
@@ -370,19 +370,23 @@ class Devices:
                 raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
             for k, one in enumerate(spans):
                 for other in spans[k + 1 :]:
-                    if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
-                        continue
-                    if one.event is other.event or self._in_order(one, other):
-                        continue
-                    if one.piece.aside and other.piece.aside:
-                        # they meet in what they touch themselves, or nowhere
-                        continue
-                    met = common_element(KNOWN, one.piece.region, other.piece.region)
-                    if met is False or self.before(one, other) or self.before(other, one):
-                        continue
-                    problem = self._met(one, other, met)
+                    problem = self._meeting(one, other)
                     if problem is not None:
                         yield problem
+
+    def _meeting(self, one: TouchedTime, other: TouchedTime) -> DeviceProblem | None:
+        """Two touches of one memory that nothing orders; None where they need no order, or have one."""
+        if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
+            return None
+        if one.event is other.event or self._in_order(one, other):
+            return None
+        if one.piece.aside and other.piece.aside:
+            # they meet in what they touch themselves, or nowhere
+            return None
+        met = common_element(KNOWN, one.piece.region, other.piece.region)
+        if met is False or self.before(one, other) or self.before(other, one):
+            return None
+        return self._met(one, other, met)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two effects without a wait between them are ordered, or do the same and write the same."""

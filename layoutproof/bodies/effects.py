@@ -256,13 +256,15 @@ class Wait:
     """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own.
 
     Of a GPU's barrier it is a wait for the end of a phase, whatever the view is.
-    left: on a semaphore that is `in_order`, how many of the last groups may still run.
+    left: on a semaphore that is `in_order`, how many of the last groups may still run.  of_reads: whether it is for
+    what these read alone, and not for what they write.
     """
 
     view: View
     semaphore: View
     spot: Spot
     left: int | None = None
+    of_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

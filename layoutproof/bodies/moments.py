@@ -51,7 +51,8 @@ class Event:
     position: among the events of the device.  amount: what is signalled or waited for, or bytes.  semaphore: what is
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
-    by_name: whether the barrier is one of the hardware, which begins anew after each phase.
+    by_name: whether the barrier is one of the hardware, which begins anew after each phase.  of_reads: of a "drain",
+    whether copies have then ended with what they read alone.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Event:
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
     by_name: bool = False
+    of_reads: bool = False
 
 
 class _Numbers:

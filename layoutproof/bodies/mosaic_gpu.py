@@ -156,7 +156,7 @@ def _wait_out(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[B
     """`wait_smem_to_gmem`. Where only the reads are waited for, what was written is not to be read here any more."""
     if equation.params["wait_read_only"] and _reads_back(on):
         raise UnsupportedOp(problems.WAIT_READS())
-    return _wait_in_order(on, COPIES_OUT, _left(equation, operands))
+    return _wait_in_order(on, COPIES_OUT, _left(equation, operands), bool(equation.params["wait_read_only"]))
 
 
 def _left(equation: Equation, operands: Sequence[BodyValue]) -> BodyValue | Term:
@@ -176,12 +176,12 @@ def _reads_back(on: Pass) -> bool:
     return bool({r.name for r in on.references if r.memory == "gmem"} & copied & read)
 
 
-def _wait_in_order(on: Pass, name: str, given: BodyValue | Term = ZERO) -> list[BodyValue]:
+def _wait_in_order(on: Pass, name: str, given: BodyValue | Term = ZERO, of_reads: bool = False) -> list[BodyValue]:
     left = given if isinstance(given, Term) else on.scalar(as_array(given))
     if left.op != "int":
         raise UnsupportedOp(problems.WAIT_LEAVES())
     queue = _queue(on, name)
-    on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0])))
+    on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0]), of_reads))
     return []
 
 

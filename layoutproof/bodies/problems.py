@@ -229,6 +229,10 @@ NEVER_RETURNS = Template(
     "{device} waits for {amount} {unit}{semaphore}, which counts {there} when every other {kind} has "
     "ended or waits, too: it never returns",
 )
+NO_PROXY_FENCE = Template(
+    "bodies.no_proxy_fence",
+    "{does} {name} after {other} it at line {line}, and no fence in global memory puts a copy behind that",
+)
 NOTHING_ORDERS = Template(
     "bodies.nothing_orders", "{does} {element}{name}{where} while {meanwhile} it at line {line}: nothing orders them"
 )
@@ -409,7 +413,6 @@ WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which 
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")
 MOST_WAYS = Template("bodies.most_ways", "more than {most} ways through the body")
 WARPS_WAIT = Template("bodies.warps_wait", "{barrier}, for which single warps wait and warpgroups too")
-WARPS_WRITE = Template("bodies.warps_write", "global memory that several warps of a warpgroup write")
 WGMMA_SHAPE = Template("bodies.wgmma_shape", "an operand of wgmma whose shape depends on data")
 WHILE_IN_FLIGHT = Template("bodies.while_in_flight", "{does} {where} while {moving} it is in flight{since}")
 ELEMENT_WIDTH = Template("bodies.element_width", "the width of {dtype}")

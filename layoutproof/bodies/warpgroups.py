@@ -22,8 +22,15 @@ before it has ended: then the k-th arrival of each is of the k-th phase, as in t
 thread can arrive too early is seen from runs in which one of its arrivals does not count (PTX ISA 8.7, bar: it has 16,
 of which 0 and those of warpgroups are the compiler's own; `warpgroup_barrier` in jax/experimental/mosaic/gpu/utils.py).
 
-Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
-in shared memory: one of each such class is run.
+Programs do not order each other, but for those of one cluster. Those for which the same loops run as often and the
+same conditions hold do the same in shared memory: one of each such class is run.
+
+Arrays in global memory are one memory for all threads of a cluster, and are looked at where somebody asks for them.
+What orders shared memory orders them, as JAX's race detector takes it, too (`shared_memory.py` in
+jax/_src/pallas/mosaic_gpu/interpret of jax 0.12). A copy to global memory has ended with what it writes when its thread
+has waited for more than its reads (`wait_read_only`). A copy goes through a proxy of its own, and JAX has no fence for
+that in global memory: nothing promises that it comes after what threads did, or after copies of another program (PTX
+ISA 8.7, memory consistency model: proxy-preserved base causality order).
 """
 
 from __future__ import annotations
@@ -31,13 +38,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any, TypeVar
 
 from layoutproof.bodies import problems
 from layoutproof.bodies.cells import Box, covered
-from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
+from layoutproof.bodies.devices import PER_STEP, DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
     COPIES_IN,
     COPIES_OUT,
@@ -65,7 +72,7 @@ from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
 from layoutproof.bodies.one_place import in_others
-from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
+from layoutproof.bodies.regions import ViewedRegion, array_of, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
 from layoutproof.bodies.work_units import FEW, OUTSIDE, SKEW, balanced, begin_and_end, by_turn, steady
@@ -88,21 +95,28 @@ _IN_ORDER = (COPIES_IN, COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)
 _TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
-def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
-    """The threads of one program of each class. Raises Unsupported where it is not known what they do."""
-    found = _threads_of(kernel)
+def threads_of(kernel: Kernel, arrays: frozenset[str] = frozenset()) -> tuple[Warpgroups, ...]:
+    """The threads of one program, or cluster, of each class. Raises Unsupported where it is not known what they do.
+
+    arrays: in global memory, that are looked at, too (`regions.array_of`).
+    """
+    found = _threads_of(kernel, arrays)
     if isinstance(found, Unsupported):
         raise found
     return found
 
 
 @lru_cache(maxsize=4)
-def _threads_of(kernel: Kernel) -> tuple[Warpgroups, ...] | Unsupported:
+def _threads_of(kernel: Kernel, arrays: frozenset[str]) -> tuple[Warpgroups, ...] | Unsupported:
     try:
         _check(kernel)
+        if arrays and not kernel.ordered:
+            raise Unsupported(problems.READ_AND_STORED(", ".join(sorted(arrays))))
         if kernel.body.units:
+            if arrays:
+                raise Unsupported(problems.UNITS_DEPEND())
             return _with_work(kernel)
-        return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel))
+        return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel, arrays))
     except Unsupported as reason:
         return reason
 
@@ -185,17 +199,17 @@ def _by_warps(effect: Effect) -> bool:
 # classes of programs
 
 
-def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
+def _classes(kernel: Kernel, arrays: frozenset[str]) -> Iterator[tuple[list[Place], list[list[Event]]]]:
     """The threads of one program, or cluster, of each class, and what they do; all of a class do the same."""
     grid = dict(zip(kernel.grid_names, map(int, kernel.grid), strict=True))
     apart = [name for name in grid if name not in kernel.together]
     programs: Iterable[Place] = product(*(range(grid[name]) for name in apart))
-    if not _asks(kernel.body, frozenset(apart)):
+    if not _asks(kernel, frozenset(apart), arrays):
         programs = [(0,) * len(apart)]
     seen: set[object] = set()
     traced = 0
     for program in programs:
-        places, events = _traced(kernel, dict(zip(apart, program, strict=True)))
+        places, events = _traced(kernel, dict(zip(apart, program, strict=True)), arrays=arrays)
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
@@ -206,14 +220,19 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
 
 
 def _traced(
-    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
+    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True, arrays: frozenset[str] = frozenset()
 ) -> tuple[list[Place], list[list[Event]]]:
-    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
+    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn.
+
+    arrays: in global memory, that are looked at; those, too, that one warp of a warpgroup writes and another touches.
+    """
     warps = _threads_of_each(kernel)
     grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
     threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
     places = [place for place in threads for _ in range(warps)]
-    traces = [_ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
+    traces = [
+        _ThreadTrace(kernel, places, number, number % warps, units, inside, arrays) for number in range(len(places))
+    ]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
         shared = {r.name: r.memory for r in kernel.body.references if r.memory in _SHARED}
@@ -221,10 +240,15 @@ def _traced(
             _check_lanes(each, shared)
         for k in range(0, len(events) if warps > 1 else 0, warps):
             _check_apart(events[k], [event for each in events[k + 1 : k + warps] for event in each])
+    met: set[str] = set()
     for k in range(0, len(traces), warps):
-        if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
-            raise Unsupported(problems.WARPS_WRITE())
-    return places, events
+        for one, other in combinations(traces[k : k + warps], 2):
+            met |= {name for name in one.touched & other.touched if name in one.written | other.written}
+    if met <= arrays:
+        return places, events
+    if not kernel.ordered:
+        raise Unsupported(problems.READ_AND_STORED(", ".join(sorted(met))))
+    return _traced(kernel, at, units, inside, arrays | met)
 
 
 def _check_lanes(events: Sequence[Event], shared: Mapping[str, str]) -> None:
@@ -299,7 +323,7 @@ def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
     most = body.unknowns[body.units].high - 1
     apart = [name for name in kernel.grid_names if name not in kernel.together]
     extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
-    if _asks(body, frozenset(name for name in apart if extents[name] != 1)):
+    if _asks(kernel, frozenset(name for name in apart if extents[name] != 1)):
         raise Unsupported(problems.UNITS_DEPEND())
     at = dict.fromkeys(apart, 0)
     last, lost = most, ""
@@ -341,11 +365,12 @@ def _does(event: Event) -> object:
     return event.kind, event.spot.number, event.amount, event.semaphore, event.sent, event.queue, event.pieces
 
 
-def _asks(body: Body, ids: frozenset[str]) -> bool:
-    """Whether what threads do in shared memory depends on where in the grid their program is."""
+def _asks(kernel: Kernel, ids: frozenset[str], arrays: frozenset[str] = frozenset()) -> bool:
+    """Whether what threads do in shared memory, and in some arrays, depends on where in the grid their program is."""
+    body: Body = kernel.body
     handed = {one.name: one for one in body.handed} | {one.after: one for one in body.handed}
     seen: set[str] = set()
-    todo = [name for term in _decides(body) for name in term.names()]
+    todo = [name for term in _decides(kernel, arrays) for name in term.names()]
     while todo:
         name = todo.pop()
         if name in seen:
@@ -358,15 +383,16 @@ def _asks(body: Body, ids: frozenset[str]) -> bool:
     return bool(seen & ids)
 
 
-def _decides(body: Body) -> Iterator[Term]:
-    """All terms that say whether, how often and where in shared memory something happens."""
+def _decides(kernel: Kernel, arrays: frozenset[str]) -> Iterator[Term]:
+    """All terms that say whether, how often and where in shared memory, and in some arrays, something happens."""
+    body: Body = kernel.body
     for effect in body.effects:
         if not isinstance(effect, Freed):
             yield from effect.spot.path
         for loop in effect.spot.loops:
             yield from () if loop.count is None else (loop.count,)
         for view in _views(effect):
-            if not _in_global(view):
+            if not _in_global(view) or array_of(kernel, view.reference.name) in arrays:
                 yield from (n for step in view.steps for part in step.slices for n in (part.start, part.size))
     yield from body.goes_on.values()
 
@@ -409,6 +435,7 @@ class Warpgroups(Devices):
         self._arrivals = {r.name: _phase(kernel, r) for r in references}
         self._tensor = {r.name for r in references if r.memory == "tmem"}
         self._sums = {r.name for r in references if r.memory == "regs"}
+        self._global = {r.name for r in references if r.memory == "gmem"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
         self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
         other = {r.name for r in references if not r.orders}
@@ -482,6 +509,12 @@ class Warpgroups(Devices):
             for together, *apart in groups
         )
 
+    def look(self) -> None:
+        """As of `Devices`; arrays in global memory are a memory apart, of which nothing else is asked."""
+        super().look()
+        names = {key: key[1][1] for key in self.memory if key[1][1] in self._global}
+        self.arrays = {name: self.memory.pop(key) for key, name in names.items()}
+
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
         return (n for n in range(len(self.events)) if n != device)
@@ -513,7 +546,46 @@ class Warpgroups(Devices):
         return self._ordering is self or not by_tensor or self._ordering.before(one, other)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
+        if one.piece.region.name in self._global and one.event.device != other.event.device:
+            # what they write need not be the same
+            return False
         return one.event.queue == other.event.queue == "" and super()._in_order(one, other)
+
+    def _meeting(self, one: TouchedTime, other: TouchedTime) -> DeviceProblem | None:
+        """As of `Devices`; in global memory copies come only after those of their own program."""
+        found = super()._meeting(one, other)
+        if found is not None or one.piece.region.name not in self._global:
+            return found
+        if not (one.piece.writes or other.piece.writes):
+            return None
+        if common_element(KNOWN, one.piece.region, other.piece.region) is False:
+            return None
+        for first, then in ((one, other), (other, one)):
+            alike = first.event.kind == "start" and self._program(first.event) == self._program(then.event)
+            if then.event.kind == "start" and not alike and self.before(first, then):
+                a, b, name = first.event, then.event, first.piece.region.name
+                what = problems.NO_PROXY_FENCE(self._does(then), name, self._does(first), _line(a.spot))
+                hint = problems.LOOK_AT_LINE(_line(b.spot))
+                return _unsure(self._problem("meets", what, hint, name, b, other=a.device, to=a))
+        return None
+
+    def _program(self, event: Event) -> Place:
+        """Where in the grid the program of an event is."""
+        (kernel,) = self.kernels
+        place = self.places[event.device]
+        return tuple(n for name, n in zip(kernel.grid_names, place, strict=True) if name != kernel.threads)
+
+    def in_global(self, name: str, one: Spot, other: Spot) -> Iterator[DeviceProblem]:
+        """What goes wrong where an effect of one thread and one of another touch an array in global memory."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
+        spans = self.arrays.get(name, [])
+        own, others = ([span for span in spans if span.event.spot is spot] for spot in (one, other))
+        spend(1 + len(own) * len(others) // PER_STEP)
+        for a, b in combinations(own, 2) if one is other else product(own, others):
+            problem = self._meeting(a, b) if a.event.device != b.event.device else None
+            if problem is not None:
+                yield _unsure(problem) if self._signals_after() else problem
 
     def _does(self, span: TouchedTime) -> str:
         loops, turns = span.event.spot.loops, span.event.turns
@@ -536,7 +608,7 @@ class Warpgroups(Devices):
         if ends:
             yield from self._unseen()
             yield from self._unended()
-        for problem in self._meetings():
+        for problem in self._meetings([*self.memory.values(), *self.arrays.values()]):
             yield problem
             if problem.sure:
                 break
@@ -713,6 +785,7 @@ class Warpgroups(Devices):
     def _spans(self) -> Iterator[TouchedTime]:
         for device, events in enumerate(self.events):
             ends = _waited(events)
+            written = _waited([event for event in events if not event.of_reads])
             for event in events:
                 at = ("at", device, event.position)
                 if event.kind == "touch":
@@ -720,8 +793,11 @@ class Warpgroups(Devices):
                 elif event.queue == TENSOR:
                     yield from (TouchedTime(event, piece, ("mma", device, event.position)) for piece in event.pieces)
                 elif event.kind in ("start", "use"):
-                    end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
-                    yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+                    for piece in event.pieces:
+                        until = written if piece.writes and piece.region.name in self._global else ends
+                        waited = ("at", device, until.get(event.position, len(events)))
+                        come = ("come", device, event.position)
+                        yield TouchedTime(event, piece, come if event.semaphore else waited)
 
 
 def _unsure(problem: DeviceProblem) -> DeviceProblem:
@@ -768,7 +844,10 @@ def _signals(events: Sequence[Event]) -> list[int]:
 
 
 def _waited(events: Sequence[Event]) -> dict[int, int]:
-    """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
+    """Of what is started in order, by its place: the event that waits for it, one past the last where none does.
+
+    events: of one thread, some of them or all.
+    """
     ends: dict[int, int] = {}
     open_: dict[str, list[list[int]]] = {name: [[]] for name in _IN_ORDER}
     for event in events:
@@ -783,7 +862,7 @@ def _waited(events: Sequence[Event]) -> dict[int, int]:
                 while len(groups) - 1 > event.amount:
                     ends |= dict.fromkeys(groups.pop(0), event.position)
     left = (position for groups in open_.values() for group in groups for position in group)
-    return ends | dict.fromkeys(left, len(events))
+    return ends | dict.fromkeys(left, events[-1].position + 1 if events else 0)
 
 
 class _ThreadTrace(Run):
@@ -792,16 +871,24 @@ class _ThreadTrace(Run):
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
     Where they do not meet, 0 is what they do together, and they are counted from 1 (`_threads_of_each`).
     units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
-    through.
+    through.  arrays: in global memory, that are looked at.  touched, written: those that a warp touches by itself.
     """
 
     def __init__(
-        self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0, units: int = 0, inside: bool = True
+        self,
+        kernel: Kernel,
+        places: Sequence[Place],
+        number: int,
+        warp: int = 0,
+        units: int = 0,
+        inside: bool = True,
+        arrays: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(kernel)
         self.number, self.place, self.warp = number, places[number], warp
-        self.units, self.inside = units, inside
-        self.writes_global = False
+        self.units, self.inside, self.arrays = units, inside, arrays
+        self.touched: set[str] = set()
+        self.written: set[str] = set()
         axes = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in axes) for place in places]
         # of each program of the cluster its first thread, which stands for it
@@ -863,8 +950,7 @@ class _ThreadTrace(Run):
         if isinstance(effect, Freed):
             self._frees(effect, here)
             return
-        target = writes_to(effect)
-        if isinstance(effect, Access) and _in_global(effect.view) and not (target and _by_warps(effect)):
+        if isinstance(effect, Access) and not self._looks_at(effect.view) and not _by_warps(effect):
             return
         on = self._at(here)
         held: Any = True
@@ -876,8 +962,12 @@ class _ThreadTrace(Run):
             held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         on.steps = 0
-        self.writes_global |= target is not None and _in_global(target) and _by_warps(effect)
-        if isinstance(effect, Access) and not _in_global(effect.view):
+        for touch in touches(effect) if _by_warps(effect) else ():
+            if _in_global(touch.view):
+                name = array_of(self.kernel, touch.view.reference.name)
+                self.touched.add(name)
+                self.written |= {name} if touch.writes else set()
+        if isinstance(effect, Access) and self._looks_at(effect.view):
             does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
             sure = held is True and effect.mask is None
             # MMAs of a warpgroup on one accumulator come one after the other
@@ -897,6 +987,10 @@ class _ThreadTrace(Run):
             if held is not True:
                 self._perhaps = _line(effect.spot), held
             self._orders(on, effect, here, held is True)
+
+    def _looks_at(self, view: View) -> bool:
+        """Whether what is done to a view is noted."""
+        return not _in_global(view) or array_of(self.kernel, view.reference.name) in self.arrays
 
     def _frees(self, freed: Freed, here: Here) -> None:
         """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
@@ -928,7 +1022,7 @@ class _ThreadTrace(Run):
                 pieces = tuple(
                     self._piece(on, view, here, writes, does, sure and effect.mask is None)
                     for view, writes, does in sides
-                    if not _in_global(view)
+                    if self._looks_at(view)
                 )
                 if semaphore.reference.in_order:
                     queue = semaphore.reference.name
@@ -936,7 +1030,7 @@ class _ThreadTrace(Run):
                     if effect.grouped:
                         self._note("close", spot, here, queue=queue)
                 else:
-                    self._fills(on, effect, here)
+                    self._fills(on, effect, here, [piece for piece in pieces if not piece.writes])
             case StartedUse(views, semaphore, spot, across):
                 pieces = tuple(
                     self._piece(on, view, here, False, "multiplies", True, program=program)
@@ -945,13 +1039,13 @@ class _ThreadTrace(Run):
                 )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
-            case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
+            case Wait(_, semaphore, spot, left, of_reads) if semaphore.reference.in_order:
                 if self._perhaps and semaphore.reference.name == COPIES_OUT:
                     if left:
                         # how many of the last groups are left depends on which there are
                         raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
                     self._perhaps = None
-                self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
+                self._note("drain", spot, here, left or 0, queue=semaphore.reference.name, of_reads=of_reads)
             case Wait(_, semaphore, spot) if semaphore.reference.by_name:
                 key = self._key(on, semaphore)
                 amount = self._phases[key] * _phase(self.kernel, semaphore.reference)
@@ -997,8 +1091,11 @@ class _ThreadTrace(Run):
             sent=keys[1] if keys[1:] else None,
         )
 
-    def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
-        """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
+    def _fills(self, on: Symbolic, copy: StartedCopy, here: Here, read: Sequence[DeviceMemory]) -> None:
+        """A copy into shared memory: into that of all programs along an axis each of them brings its share.
+
+        read: of its source, as far as that is looked at.
+        """
         sharing = self._along(_one(copy.across))
         if copy.given:
             self._asks_for_work(on, copy, here)
@@ -1006,14 +1103,14 @@ class _ThreadTrace(Run):
         if copy.led:
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, sharing[0])
-            self._note("start", copy.spot, here, share, key, (piece,))
+            self._note("start", copy.spot, here, share, key, (piece, *read))
             return
         for program in sharing:
             # shares of one copy are parts of their own: two of them never meet
             shared = len(sharing) > 1
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None, shared, program)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, program)
-            self._note("start", copy.spot, here, share, key, (piece,))
+            self._note("start", copy.spot, here, share, key, (piece, *read))
 
     def _asks_for_work(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """What comes into the memory of all programs of a cluster, for which the first one has asked.
@@ -1051,11 +1148,26 @@ class _ThreadTrace(Run):
         queue: str = "",
         sent: Key | None = None,
         by_name: bool = False,
+        of_reads: bool = False,
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name
+            kind,
+            self.number,
+            0,
+            place,
+            spot,
+            self.place,
+            turn,
+            amount,
+            False,
+            semaphore,
+            sent,
+            pieces,
+            queue,
+            by_name,
+            of_reads,
         )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
@@ -1078,6 +1190,10 @@ class _ThreadTrace(Run):
         if not known:
             # which part is not known: all of it may be
             region = ViewedRegion(region.name, tuple((0, extent, 1) for extent in reference.dims), False)
+        if _in_global(view):
+            name = array_of(self.kernel, region.name)
+            region = ViewedRegion(name, region.runs, region.exact)
+            return DeviceMemory(0, (0, name, ()), region, writes, does, sure and known)
         memory = (0, region.name, here.turns[: len(reference.fresh_in)])
         # accumulators, and what else is no shared memory, are a thread's own
         own = self._programs[self._program] if program is None else program

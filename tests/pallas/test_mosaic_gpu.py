@@ -233,7 +233,7 @@ def test_two_warps_meet_in_shared_memory(second: int, verdict: Verdict) -> None:
     assert all(f.verdict is Verdict.PROVED for f in found) is (verdict is Verdict.PROVED)
 
 
-@pytest.mark.parametrize("what", ["code", "two warps write", "warps and warpgroups wait"])
+@pytest.mark.parametrize("what", ["code", "warps and warpgroups wait"])
 def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
     def body(x_gmem: Any, o_gmem: Any, smem: Any, barrier: Any) -> None:
         plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(0, 64)], smem, barrier)
@@ -247,9 +247,9 @@ def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
             if what == "warps and warpgroups wait":
                 pl.when(lax.axis_index("warp") == 0)(lambda: plgpu.barrier_wait(barrier))
 
-            @pl.when(lax.axis_index("warp") < (2 if what == "two warps write" else 1))
+            @pl.when(lax.axis_index("warp") < 1)
             def _() -> None:
-                plgpu.copy_smem_to_gmem(smem, o_gmem.at[pl.ds(lax.axis_index("warp") * 64, 64)])
+                plgpu.copy_smem_to_gmem(smem, o_gmem.at[pl.ds(0, 64)])
                 plgpu.wait_smem_to_gmem(0)
 
         if what == "warps and warpgroups wait":
@@ -264,7 +264,6 @@ def test_what_warps_do_is_named_where_it_is_not_modelled(what: str) -> None:
     result = lp.kernels(function, *ROWS)
     words = {
         "code": Said("bodies.inline_operation", operation="membar.gl"),
-        "two warps write": Said("bodies.warps_write"),
         "warps and warpgroups wait": Said("bodies.warps_wait"),
     }
     (found,) = (f for f in result.findings if f.question == "dma_order")

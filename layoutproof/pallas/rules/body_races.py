@@ -51,7 +51,8 @@ from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Index, Lost, Value
 from layoutproof.bodies.warpgroups import kept_apart
-from layoutproof.core.budget import budget
+from layoutproof.core.budget import budget, effort
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
 from layoutproof.core.message import Template
@@ -66,7 +67,8 @@ from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
-from layoutproof.pallas.thread_problems import of_threads
+from layoutproof.pallas.thread_problems import between_threads, of_threads
+from layoutproof.solvers.decide import proves
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
 SIGNALS_ORDER = Template("pallas.body_races_signals_order", "signals between them may order them")
@@ -94,6 +96,9 @@ LOOK_AT_DIMENSION = Template(
 HOLDS_OTHERS = Template("pallas.body_races_holds_others", "whether {name} holds what a program on another core left")
 HOLDS_OPEN = Template(
     "pallas.body_races_holds_open", "{reason}: not known, it {does} before it writes there in the same program"
+)
+WAIT_FOR_EACH_OTHER = Template(
+    "pallas.body_races_wait_for_each_other", "programs that share memory may wait for each other"
 )
 SCRATCH_OF_OTHERS = Template(
     "pallas.body_races_scratch_of_others", "{which}: they may run at the same time, on cores with scratch of their own"
@@ -357,7 +362,7 @@ def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], paral
         if apart:
             yield partial(_pair, kernel, pair, name, a, b, apart)
         if within:
-            yield partial(_pair, kernel, pair, name, a, b, within, "programs that share memory may wait for each other")
+            yield partial(_in_cluster, kernel, pair, name, a, b, within)
 
 
 def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
@@ -367,6 +372,15 @@ def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
         return place
     # of a batch each program sees its own part of the array
     return tuple(in_array(kernel.operands[reference.position], place))
+
+
+def _in_cluster(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, within: Sequence[int]) -> Obligation:
+    """As of `_pair`, of programs that share memory: where they may meet, barriers are looked at that order them."""
+    found = _pair(kernel, pair, name, a, b, within, WAIT_FOR_EACH_OTHER())
+    with suppress(Undecided):
+        if not kernel.by_events or (isinstance(found.claim, Claim) and proves(found.claim, effort=effort())):
+            return found
+    return between_threads(kernel, name, a.spot, b.spot) or found
 
 
 def _pair(
