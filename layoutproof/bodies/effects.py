@@ -33,7 +33,7 @@ COPIES_OUT = "wait_smem_to_gmem"
 MMAS = "wgmma_wait"
 """The semaphore of MMAs of a warpgroup, named by what waits for it."""
 TENSOR = "tcgen05_commit_arrive"
-"""The order of MMAs on tensor memory, named by what says that all of them before it have ended."""
+"""The order of MMAs on tensor memory, and of copies to it, named by what says that all of them before it have ended."""
 TENSOR_LOADS, TENSOR_STORES = "wait_load_tmem", "commit_tmem"
 """Those of loads of tensor memory and of stores to it, named by what waits for them."""
 WARPS = 4
@@ -241,7 +241,8 @@ class StartedCopy:
 class StartedUse:
     """An operation that is started and reads memory until it is waited for: an MMA of tensor cores.
 
-    What it computes is said by accesses beside it.  views: what it reads.  across: the axis of a cluster along which it
+    What it computes is said by accesses beside it.  views: what it reads, but for a left operand in tensor memory.
+    across: the axis of a cluster along which it
     reads of all programs, "" for its own alone.
     """
 

@@ -8,8 +8,9 @@ MMAs.
 
 An MMA of Blackwell (`tcgen05_mma`) reads its operands, and adds to its accumulator in tensor memory or overwrites it,
 until a barrier has its arrival: `tcgen05_commit_arrive`, or the MMA with a barrier of its own, arrives when all that
-the thread has started before has ended. A load of tensor memory has ended at `wait_load_tmem`, although what it loads
-may be used before; a store to it is there after `commit_tmem`.
+the thread has started before has ended. So it is of a copy from shared to tensor memory, which comes before each MMA
+that is started behind it (`async_copy_smem_to_tmem` of jax 0.12). A load of tensor memory has ended at
+`wait_load_tmem`, although what it loads may be used before; a store to it is there after `commit_tmem`.
 """
 
 from __future__ import annotations
@@ -312,15 +313,14 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
 def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`tcgen05_mma`; along an axis of a cluster the first program does it for both."""
     params = equation.params
-    if params.get("scaled") or params.get("sparse"):
-        raise UnsupportedOp(problems.TENSOR_SCALES())
-    sides = ["acc", "a", "b"]
-    given, rest = [*operands[:3]], operands[4:]
-    if params["arrive"]:
-        sides.append("barrier")
-        given.append(rest[0])
-        rest = rest[1:]
-    acc, left, right, *barriers = _views(on, given, [params[f"{side}_transforms_tree"] or () for side in sides], rest)
+    arrives = ["barrier"] if params["arrive"] else []
+    beside = ["a_scale", "b_scale"] if params.get("scaled") else []
+    beside += ["a_sparse_metadata"] if params.get("sparse") else []
+    sides = ["acc", "a", "b", *arrives, *beside]
+    given = [*operands[:3], *operands[4 : len(sides) + 1]]
+    trees = [params[f"{side}_transforms_tree"] or () for side in sides]
+    acc, left, right, *more = _views(on, given, trees, operands[len(sides) + 1 :])
+    barriers, scales = more[: len(arrives)], more[len(arrives) :]
     if acc.dims is None:
         raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
     slots = list(map(_slot, barriers))
@@ -328,16 +328,27 @@ def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
     adds = folded(condition_of(on.scalar(as_array(operands[3]))))
     value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
     with on.under(*_leads(on, axis)):
-        for view in (left, right):
+        for view in (*scales, left, right):
             on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axis))
         for kind, condition in (("add", adds), ("write", negation(adds))):
             if condition is not FALSE:
                 with on.under(condition):
                     on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axis))
-        held = tuple(view for view in (left, right) if view.reference.memory != "tmem")
+        held = tuple(view for view in (left, right) if view.reference.memory != "tmem") + tuple(scales)
         on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axis))
         for slot in slots:
             on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axis))
+    return []
+
+
+def _tensor_copy(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A copy from shared to tensor memory, of operands, of scales or of what is left of sparse operands."""
+    params = equation.params
+    trees = [params[f"{side}_tree"] or () for side in ("smem", "tmem")]
+    source, target = _views(on, operands[:2], trees, operands[2:])
+    axis = str(params["collective_axis"] or "")
+    with on.under(*_leads(on, axis)):
+        on.effects.append(StartedCopy(source, target, _queue(on, TENSOR), on.spot(), across=axis))
     return []
 
 
@@ -579,6 +590,9 @@ PRIMITIVES: dict[str, Rule] = {
     "run_state": _run_state,
     "tcgen05_mma": _tensor_mma,
     "tcgen05_commit_arrive": _tensor_arrives,
+    "async_copy_smem_to_tmem": _tensor_copy,
+    "async_copy_scales_to_tmem": _tensor_copy,
+    "async_copy_sparse_metadata_to_tmem": _tensor_copy,
     "async_load": _tensor_load,
     "wait_load_tmem": _tensor_loaded,
     "async_store_tmem": _tensor_store,

@@ -11,10 +11,11 @@ after a `commit_smem` between the two. Memory that a scope allocates is one for 
 of several; accumulators are a thread's own (`_run_scoped_lowering_rule` in lowering.py of jax 0.10.2).
 
 The warps of a warpgroup (`WarpMesh`) are threads of their own where they do different things: the first one does what
-the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory has ended when an
-arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). Such MMAs of one thread on one
-accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
-pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
+the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory, and a copy to it, has
+ended when an arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). MMAs on one accumulator
+come one after the other as they are begun, and an MMA comes after the copies that are begun before; nothing else on
+tensor memory is ordered by itself (PTX ISA 8.7, tcgen05: pipelined instructions). So who sees that such an MMA has
+ended sees that of what it came after. What threads do there is ordered by barriers with `orders_tensor_core` alone.
 
 A named barrier of the hardware (`bar.sync`, `bar.arrive`) counts warps, and begins anew when all are there that it is
 for. Who waits does so for the phase of its own arrival. So each thread has to arrive once in each phase, and not again
@@ -437,7 +438,8 @@ class Warpgroups(Devices):
         self._sums = {r.name for r in references if r.memory == "regs"}
         self._global = {r.name for r in references if r.memory == "gmem"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
-        self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
+        self._arrives = [[e.position for e in each if e.semaphore and e.queue == TENSOR] for each in self.events]
+        self._behind: dict[tuple[int, int], frozenset[tuple[str, int, int]]] = {}
         other = {r.name for r in references if not r.orders}
         self._ordering = self
         if self._tensor and not plain:
@@ -523,8 +525,46 @@ class Warpgroups(Devices):
         self, held: frozenset[tuple[str, int, int]], partly: bool = False
     ) -> tuple[tuple[int, ...], dict[Key, int]]:
         """As of `Devices`; where an MMA is held back that has not ended ("mma"), so are all arrivals behind it."""
-        behind = {("sent", d, k) for kind, d, at in held if kind == "mma" for k in self._arrives[d] if k > at}
-        return super().run(frozenset(end for end in held if end[0] != "mma") | behind, partly)
+        behind = [self._arrivals_behind(d, at) for kind, d, at in held if kind == "mma"]
+        return super().run(frozenset(end for end in held if end[0] != "mma").union(*behind), partly)
+
+    def _arrivals_behind(self, device: int, at: int) -> frozenset[tuple[str, int, int]]:
+        """The arrivals that come only when something on tensor memory has ended: its thread's, and those of MMAs after.
+
+        These have to use what it has written.
+        """
+        if (device, at) not in self._behind:
+            own = {("sent", device, k) for k in self._arrives[device] if k > at}
+            event = self.events[device][at]
+            first = [TouchedTime(event, piece, ("at", device, at)) for piece in event.pieces if piece.writes]
+            for other, arrivals in enumerate(self._arrives):
+                mmas = [e for e in self.events[other] if e.kind == "use" and e.queue == TENSOR and other != device]
+                for mma in mmas if arrivals and first else []:
+                    spans = [TouchedTime(mma, piece, ("at", other, mma.position)) for piece in mma.pieces]
+                    if any(
+                        self._pipelined(one, span)
+                        and common_element(KNOWN, one.piece.region, span.piece.region) is not False
+                        and self.before(one, span)
+                        for one, span in product(first, spans)
+                        if (one.piece.device, one.piece.memory) == (span.piece.device, span.piece.memory)
+                    ):
+                        own |= {("sent", other, k) for k in arrivals if k > mma.position}
+                        break
+            self._behind[device, at] = frozenset(own)
+        return self._behind[device, at]
+
+    def _pipelined(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether the second is an MMA that comes after the first, a copy or an MMA, if it is begun after it.
+
+        Those on an accumulator have to use the same part of it.
+        """
+        a, b = one.event, other.event
+        if not a.queue == b.queue == TENSOR or b.kind != "use" or self._program(a) != self._program(b):
+            return False
+        if {piece.device for piece in a.pieces} != {piece.device for piece in b.pieces}:
+            return False
+        alike = one.piece.writes and other.piece.writes and one.piece.region == other.piece.region
+        return a.kind == "start" or alike
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far other threads may come before something has ended: they see of a thread what it signals next."""
@@ -536,10 +576,8 @@ class Warpgroups(Devices):
     def before(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether the first has surely ended when the other one begins, or comes first in the order of the MMAs."""
         a, b = one.event, other.event
-        mmas = a.device == b.device and a.queue == b.queue == TENSOR and one.piece.writes and other.piece.writes
-        if mmas and one.piece.region == other.piece.region:
-            # those that share a part of their accumulators need not come one after the other
-            return a.position < b.position
+        if self._pipelined(one, other):
+            one = replace(one, end=("at", a.device, a.position))
         if not super().before(one, other):
             return False
         by_tensor = a.device != b.device and one.piece.region.name in self._tensor
@@ -631,7 +669,8 @@ class Warpgroups(Devices):
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
-        if one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
+        alike = all(span.event.kind == "use" for span in started)
+        if alike and one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
             # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
@@ -1020,9 +1059,11 @@ class _ThreadTrace(Run):
             case StartedCopy(source, target, semaphore, spot):
                 sides = ((source, False, "copies from"), (target, True, "copies into"))
                 pieces = tuple(
-                    self._piece(on, view, here, writes, does, sure and effect.mask is None)
+                    self._piece(on, view, here, writes, does, sure and effect.mask is None, program=program)
                     for view, writes, does in sides
                     if self._looks_at(view)
+                    # a copy to tensor memory is done for all at once
+                    for program in (self._along(_one(effect.across)) if semaphore.reference.in_order else [None])
                 )
                 if semaphore.reference.in_order:
                     queue = semaphore.reference.name
