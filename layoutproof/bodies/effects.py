@@ -174,7 +174,7 @@ class Access:
 
     mask: the condition for an element of the view, None = all.  value: the written one.
     queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
-    across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
+    across: the axes of a cluster along which it is done in the memory of all programs, () for its own.
     """
 
     kind: str
@@ -183,7 +183,7 @@ class Access:
     value: Any = None
     mask: Any = None
     queue: str = ""
-    across: str = ""
+    across: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -216,7 +216,7 @@ class StartedCopy:
     target, element by element and never two at once.  mask: the condition that an element is moved, a `values.Value` of
     the target's shape, None = all.
     clips: whether elements outside of the array in global memory are read as zeros and never written (TMA of a GPU).
-    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axis
+    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axes
     of a cluster along which each program brings its share to all of them (a multicast).  led: that each brings its part
     of an arrival to the semaphore of the first program along it instead, and fills its own memory (`leader_tracked`).
     given: that a GPU writes which work is next, for all programs of the cluster (`try_cluster_cancel`).
@@ -232,7 +232,7 @@ class StartedCopy:
     mask: Any = None
     clips: bool = False
     grouped: bool = True
-    across: str = ""
+    across: tuple[str, ...] = ()
     led: bool = False
     given: bool = False
 
@@ -242,14 +242,13 @@ class StartedUse:
     """An operation that is started and reads memory until it is waited for: an MMA of tensor cores.
 
     What it computes is said by accesses beside it.  views: what it reads, but for a left operand in tensor memory.
-    across: the axis of a cluster along which it
-    reads of all programs, "" for its own alone.
+    across: the axes of a cluster along which it reads of all programs, () for its own alone.
     """
 
     views: tuple[View, ...]
     semaphore: View
     spot: Spot
-    across: str = ""
+    across: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,8 +272,8 @@ class Signal:
     """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`).
 
     device: where it is; None = where the body runs.
-    after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axis of a
-    cluster along which it arrives at all programs, "" for its own alone.
+    after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axes of a
+    cluster along which it arrives at all programs, () for its own alone.
     """
 
     semaphore: View
@@ -283,7 +282,7 @@ class Signal:
     wait: bool = False
     device: Device | None = None
     after: str = ""
-    across: str = ""
+    across: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -80,8 +80,8 @@ def _queue(on: Pass, name: str) -> View:
 
 def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
-    across = tuple(params.get("collective_axes") or ())
-    if len(across) > 1:
+    led, across = params.get("leader_tracked") is not None, _axes(*(params.get("collective_axes") or ()))
+    if led and len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
     # of jax 0.12
     if params.get("has_user_predicate"):
@@ -92,11 +92,10 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
-    axis, led = "".join(map(str, across)), params.get("leader_tracked") is not None
     if led:
         on.instructions.append(GpuInstruction("copy_gmem_to_smem", on.spot()))
-        source = _own_part(on, source, params["leader_tracked"], axis)
-    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
+        source = _own_part(on, source, params["leader_tracked"], "".join(across))
+    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=across, led=led))
     return []
 
 
@@ -324,20 +323,20 @@ def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list
     if acc.dims is None:
         raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
     slots = list(map(_slot, barriers))
-    axis = str(params["collective_axis"] or "")
+    axes = _axes(params["collective_axis"])
     adds = folded(condition_of(on.scalar(as_array(operands[3]))))
     value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
-    with on.under(*_leads(on, axis)):
+    with on.under(*_leads(on, axes)):
         for view in (*scales, left, right):
-            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axis))
+            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axes))
         for kind, condition in (("add", adds), ("write", negation(adds))):
             if condition is not FALSE:
                 with on.under(condition):
-                    on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axis))
+                    on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axes))
         held = tuple(view for view in (left, right) if view.reference.memory != "tmem") + tuple(scales)
-        on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axis))
+        on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axes))
         for slot in slots:
-            on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axis))
+            on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axes))
     return []
 
 
@@ -346,29 +345,33 @@ def _tensor_copy(on: Pass, equation: Equation, operands: list[BodyValue]) -> lis
     params = equation.params
     trees = [params[f"{side}_tree"] or () for side in ("smem", "tmem")]
     source, target = _views(on, operands[:2], trees, operands[2:])
-    axis = str(params["collective_axis"] or "")
-    with on.under(*_leads(on, axis)):
-        on.effects.append(StartedCopy(source, target, _queue(on, TENSOR), on.spot(), across=axis))
+    axes = _axes(params["collective_axis"])
+    with on.under(*_leads(on, axes)):
+        on.effects.append(StartedCopy(source, target, _queue(on, TENSOR), on.spot(), across=axes))
     return []
 
 
-def _leads(on: Pass, axis: str) -> list[Term]:
-    """The condition that a program is the first one along an axis of its cluster; none without an axis."""
-    if not axis:
-        return []
-    if axis not in on.names:
-        raise UnsupportedOp(problems.AXIS_INDEX(axis))
-    on.asks.add(axis)
-    return [fold("==", Term("name", axis), ZERO)]
+def _axes(*names: object) -> tuple[str, ...]:
+    """The axes of a cluster along which programs do something together; None is none."""
+    return tuple(str(name) for name in names if name)
+
+
+def _leads(on: Pass, axes: tuple[str, ...]) -> list[Term]:
+    """The conditions that a program is the first one along some axes of its cluster."""
+    for axis in axes:
+        if axis not in on.names:
+            raise UnsupportedOp(problems.AXIS_INDEX(axis))
+        on.asks.add(axis)
+    return [fold("==", Term("name", axis), ZERO) for axis in axes]
 
 
 def _tensor_arrives(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`tcgen05_commit_arrive`."""
     params = equation.params
     (barrier,) = _views(on, operands[:1], [params["barrier_transforms_tree"] or ()], operands[1:])
-    axis = str(params["collective_axis"] or "")
-    with on.under(*_leads(on, axis)):
-        on.effects.append(Signal(_slot(barrier), ONE, on.spot(), after=TENSOR, across=axis))
+    axes = _axes(params["collective_axis"])
+    with on.under(*_leads(on, axes)):
+        on.effects.append(Signal(_slot(barrier), ONE, on.spot(), after=TENSOR, across=axes))
     return []
 
 

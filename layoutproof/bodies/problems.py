@@ -27,7 +27,9 @@ CAPTURED_ARRAY = Template("bodies.captured_array", "an array of shape {shape} ca
 BODY_CHANGED = Template("bodies.body_changed", "a body that was changed already")
 MOST_CHECKS = Template("bodies.most_checks", "more than {most} checks of what earlier programs and iterations leave")
 COPY_FORM = Template("bodies.copy_form", "a copy into shared memory with a predicate, or without a barrier")
-CLUSTER_AXES = Template("bodies.cluster_axes", "copy_gmem_to_smem for the programs along {axes} axes of a cluster")
+CLUSTER_AXES = Template(
+    "bodies.cluster_axes", "copy_gmem_to_smem of which a program along {axes} axes of a cluster sees the end"
+)
 CLUSTER_PART = Template(
     "bodies.cluster_part", "a copy that programs of a cluster divide, of a shape they do not divide"
 )

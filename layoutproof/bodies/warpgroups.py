@@ -866,11 +866,6 @@ def _phase(kernel: Kernel, barrier: BodyReference) -> int:
     return barrier.arrivals * (sum(along) - len(along) + 1) * _whole(kernel)
 
 
-def _one(axis: str) -> tuple[tuple[str, ...], ...]:
-    """An axis of a cluster as groups of axes, none for ""."""
-    return ((axis,),) if axis else ()
-
-
 def _signals(events: Sequence[Event]) -> list[int]:
     """For each event the next one, or itself, that other threads see; one past the last where there is none."""
     found = [len(events)] * len(events)
@@ -1001,31 +996,33 @@ class _ThreadTrace(Run):
             held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         on.steps = 0
-        for touch in touches(effect) if _by_warps(effect) else ():
-            if _in_global(touch.view):
-                name = array_of(self.kernel, touch.view.reference.name)
-                self.touched.add(name)
-                self.written |= {name} if touch.writes else set()
-        if isinstance(effect, Access) and self._looks_at(effect.view):
-            does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
-            sure = held is True and effect.mask is None
-            # MMAs of a warpgroup on one accumulator come one after the other
-            adds = adds_to(effect) and effect.queue in ("", MMAS)
-            pieces = tuple(
-                self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
-                for program in self._along(_one(effect.across))
-            )
-            self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
-            if effect.queue and effect.queue != MMAS:
-                self._note("close", effect.spot, here, queue=effect.queue)
-        elif isinstance(effect, Access):
-            return
+        if _by_warps(effect):
+            by_itself = {array_of(self.kernel, t.view.reference.name): t for t in touches(effect) if _in_global(t.view)}
+            self.touched |= set(by_itself)
+            self.written |= {name for name, touch in by_itself.items() if touch.writes}
+        if isinstance(effect, Access):
+            self._accesses(on, effect, here, held is True)
         elif held is not True and not _is_copy_out(effect):
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
             if held is not True:
                 self._perhaps = _line(effect.spot), held
             self._orders(on, effect, here, held is True)
+
+    def _accesses(self, on: Symbolic, access: Access, here: Here, sure: bool) -> None:
+        """A load or a store, or the part of an MMA that is one, of what is looked at."""
+        if not self._looks_at(access.view):
+            return
+        does = {"read": "reads", "write": "writes", "add": ADDS}[access.kind]
+        # MMAs of a warpgroup on one accumulator come one after the other
+        adds = adds_to(access) and access.queue in ("", MMAS)
+        pieces = tuple(
+            self._piece(on, access.view, here, access.kind != "read", does, sure and access.mask is None, adds, program)
+            for program in self._along((access.across,))
+        )
+        self._note("use" if access.queue else "touch", access.spot, here, pieces=pieces, queue=access.queue)
+        if access.queue and access.queue != MMAS:
+            self._note("close", access.spot, here, queue=access.queue)
 
     def _looks_at(self, view: View) -> bool:
         """Whether what is done to a view is noted."""
@@ -1056,27 +1053,13 @@ class _ThreadTrace(Run):
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
-            case StartedCopy(source, target, semaphore, spot):
-                sides = ((source, False, "copies from"), (target, True, "copies into"))
-                pieces = tuple(
-                    self._piece(on, view, here, writes, does, sure and effect.mask is None, program=program)
-                    for view, writes, does in sides
-                    if self._looks_at(view)
-                    # a copy to tensor memory is done for all at once
-                    for program in (self._along(_one(effect.across)) if semaphore.reference.in_order else [None])
-                )
-                if semaphore.reference.in_order:
-                    queue = semaphore.reference.name
-                    self._note("start", spot, here, pieces=pieces, queue=queue)
-                    if effect.grouped:
-                        self._note("close", spot, here, queue=queue)
-                else:
-                    self._fills(on, effect, here, [piece for piece in pieces if not piece.writes])
+            case StartedCopy():
+                self._copies(on, effect, here, sure)
             case StartedUse(views, semaphore, spot, across):
                 pieces = tuple(
                     self._piece(on, view, here, False, "multiplies", True, program=program)
                     for view in views
-                    for program in self._along(_one(across))
+                    for program in self._along((across,))
                 )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
@@ -1110,6 +1093,22 @@ class _ThreadTrace(Run):
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
+    def _copies(self, on: Symbolic, copy: StartedCopy, here: Here, sure: bool) -> None:
+        """A copy that starts. One to tensor memory is done for all programs at once."""
+        queue = copy.semaphore.reference.name if copy.semaphore.reference.in_order else ""
+        pieces = [
+            self._piece(on, view, here, writes, does, sure and copy.mask is None, program=program)
+            for view, writes, does in ((copy.source, False, "copies from"), (copy.target, True, "copies into"))
+            if self._looks_at(view)
+            for program in (self._along((copy.across,)) if queue else [None])
+        ]
+        if not queue:
+            self._fills(on, copy, here, [piece for piece in pieces if not piece.writes])
+            return
+        self._note("start", copy.spot, here, pieces=tuple(pieces), queue=queue)
+        if copy.grouped:
+            self._note("close", copy.spot, here, queue=queue)
+
     def _arrives_by_name(self, on: Symbolic, barrier: View, amount: Term, here: Here, spot: Spot) -> None:
         """An arrival on a named barrier, which a run may leave out. Its phase is that of its number."""
         key = self._key(on, barrier)
@@ -1119,7 +1118,7 @@ class _ThreadTrace(Run):
 
     def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
         """An arrival that comes when what the thread has begun on tensor memory has ended."""
-        keys = [self._key(on, signal.semaphore, program) for program in self._along(_one(signal.across))]
+        keys = [self._key(on, signal.semaphore, program) for program in self._along((signal.across,))]
         if len(keys) > 2:
             raise Unsupported(problems.BETWEEN_THREADS(_line(signal.spot)))
         self._note(
@@ -1133,11 +1132,11 @@ class _ThreadTrace(Run):
         )
 
     def _fills(self, on: Symbolic, copy: StartedCopy, here: Here, read: Sequence[DeviceMemory]) -> None:
-        """A copy into shared memory: into that of all programs along an axis each of them brings its share.
+        """A copy into shared memory: into that of all programs along some axes each of them brings its share.
 
         read: of its source, as far as that is looked at.
         """
-        sharing = self._along(_one(copy.across))
+        sharing = self._along((copy.across,))
         if copy.given:
             self._asks_for_work(on, copy, here)
             return

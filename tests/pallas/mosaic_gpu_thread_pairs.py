@@ -298,6 +298,34 @@ def squared(axes: tuple[str, ...] = ("c", "d")) -> Any:
     )
 
 
+def spread_over_all(axes: Any = (("c", "d"),)) -> Any:
+    """The same in a cluster of 2 x 2, of which each fetches a quarter of a part for all, and writes 16 rows.
+
+    axes: along which a barrier counts arrivals: of both together, or of each.
+    """
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, empty: Any) -> None:
+        quarter = (lax.axis_index("c") * 2 + lax.axis_index("d")) * 16
+
+        def turn(k: Any, carry: None) -> None:
+            pl.when(k > 0)(lambda: plgpu.barrier_wait(empty))
+            plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(k * 64, 64)], x_s, full, collective_axes=("c", "d"))
+            plgpu.barrier_wait(full)
+            o_gmem[pl.ds(k * 64 + quarter, 16)] = x_s[pl.ds(quarter, 16)] * 2
+            plgpu.barrier_arrive(empty)
+
+        lax.fori_loop(0, 8, turn, None)
+        plgpu.barrier_wait(empty)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 128), F),
+        cluster=(2, 2),
+        cluster_names=("c", "d"),
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.ClusterBarrier(collective_axes=axes)],
+    )
+
+
 def exchanged(met: bool = True, all_of_them: bool = True, arrives: str = "after", threads: int = 1) -> Any:
     """2 x of f32[512,128] in clusters of 2, or by 2 threads: each stores 128 rows, and takes those of the other one.
 
@@ -327,6 +355,21 @@ def exchanged(met: bool = True, all_of_them: bool = True, arrives: str = "after"
 def exchanged_by_threads(met: bool = True, arrives: str = "after") -> Any:
     """As of `exchanged`, by two threads of each of two programs."""
     return exchanged(met, arrives=arrives, threads=2)
+
+
+def stored_by(one: bool = True) -> Any:
+    """2 x of f32[256,128], stored by one program of a cluster, or by both, which need not write the same."""
+
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        def stores() -> None:
+            o_gmem[...] = x_gmem[...] * 2
+
+        if one:
+            pl.when(lax.axis_index("c") == 0)(stores)
+        else:
+            stores()
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((256, 128), F), cluster=(2,), cluster_names=("c",))
 
 
 def stored_over(reads_only: bool = False) -> Any:
@@ -614,6 +657,9 @@ THREAD_PAIRS = {
     "cluster: along c, with a barrier along d": Pair(
         squared, LONG, {"axes": ("d",)}, "dma_order", "turn 1 fetches for both along c, and the barrier counts d alone"
     ),
+    "cluster: for all along two axes, with a barrier along each": Pair(
+        spread_over_all, LONG, {"axes": ("c", "d")}, "dma_order", "3 of 4 are waited for, and all of them fetch"
+    ),
     "cluster: operands released for one": Pair(
         spread_factors, FACTORS, {"all_of_them": False}, "dma_order", "turn 2 fetches for both what one multiplies"
     ),
@@ -623,7 +669,7 @@ THREAD_PAIRS = {
     "cluster: a barrier that wants two arrivals of each": Pair(
         spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"
     ),
-    "cluster: what the other one stores is not waited for": Pair(
+    "cluster: a load without a wait for the store": Pair(
         exchanged, LONG * 2, {"met": False}, "body_races", "each loads from global memory what the other one stores"
     ),
     "cluster: a barrier of one program, and global memory": Pair(
@@ -638,16 +684,23 @@ THREAD_PAIRS = {
         LONG * 2,
         {"arrives": "before"},
         "body_races",
-        "the store comes after the arrival that says it is there",
+        "the arrival says that 128 rows are stored, and comes first",
     ),
-    "threads: what the other one stores is not waited for": Pair(
+    "threads: a load without a wait for the store": Pair(
         exchanged_by_threads, LONG * 2, {"met": False}, "body_races", "each loads what the other thread stores"
     ),
     "threads: an arrival before the store": Pair(
         exchanged_by_threads, LONG * 2, {"arrives": "before"}, "body_races", "the store comes after the arrival"
     ),
+    "cluster: both store to one place": Pair(
+        stored_by, ROWS, {"one": False}, "body_races", "256 x 128 by two programs without a barrier"
+    ),
     "cluster: a store over a copy that has been read alone": Pair(
-        stored_over, ROWS, {"reads_only": True}, "body_races", "the copy may write after the store of the other program"
+        stored_over,
+        ROWS,
+        {"reads_only": True},
+        "body_races",
+        "the copy has read 256 x 128, and may not have written them",
     ),
     "threads: a named barrier without its wait": Pair(
         by_name, LONG, {"awaited": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"

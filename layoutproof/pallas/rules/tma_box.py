@@ -125,7 +125,7 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
     together = 1
     if copy.across and not copy.led:
         extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
-        together = int(extents[copy.across])
+        together = prod(int(extents[axis]) for axis in copy.across)
     return next(_refusals(copy, bits, tiling, together), by_rule(""))
 
 
