@@ -11,6 +11,8 @@ Of SparseCores every subcore runs a program, and those of one core share `VMEM_S
 of their runs, between barriers that all of them reach, do not happen at the same time; additions to one element by
 copies or `addupdate_scatter` commute. Iterations of a `parallel_loop` have
 no order either: two that meet in one element of any memory, one writing, are a race of their program with itself.
+Of a GPU barriers order what threads of a program, and programs of a cluster, do to an array in global memory. A copy
+there that comes after what another thread loaded or stored, or another program copied, is unknown.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
 it for the sizes that are run, on two cores; the compiler says nothing.
