@@ -374,7 +374,6 @@ UNMODELLED_SUBCORE_MEMORY = Template(
     "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
     "sync_copy(.., add=True) into shared memory",
 )
-UNMODELLED_TENSOR_MEMORY = Template("bodies.unmodelled_tensor_memory", "the tensor memory of Blackwell")
 UNUSED_RESULTS = Template("bodies.unused_results", "the results of {step} are unused: XLA eliminates it, and its waits")
 UNWRITTEN_BEFORE = Template(
     "bodies.unwritten_before", "{does} element {element} of {name}{where}, which nothing has written before"

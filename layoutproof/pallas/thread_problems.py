@@ -32,19 +32,12 @@ def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
     return (_worst(kernel, found),)
 
 
-def between_threads(
-    kernel: Kernel, name: str, one: Spot, other: Spot, arrays: frozenset[str] = frozenset()
-) -> Obligation | None:
+def between_threads(kernel: Kernel, name: str, one: Spot, other: Spot) -> Obligation:
     """Whether effects of two threads of a cluster never meet in an array of global memory without an order.
 
-    None where that is not known. arrays: all of which it is asked in turn.
+    Raises Undecided where that is not known.
     """
-    if not kernel.by_events or kernel.body.unmodelled:
-        return None
-    try:
-        found = [p for threads in threads_of(kernel, arrays | {name}) for p in threads.in_global(name, one, other)]
-    except Undecided:
-        return None
+    found = [p for threads in threads_of(kernel, frozenset((name,))) for p in threads.in_global(name, one, other)]
     return replace(_worst(kernel, found), subject=name, source=one.source)
 
 

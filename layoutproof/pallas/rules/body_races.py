@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations_with_replacement
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
@@ -52,7 +52,7 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, same_place, touches
 from layoutproof.bodies.values import Index, Lost, Value
-from layoutproof.bodies.warpgroups import kept_apart
+from layoutproof.bodies.warpgroups import kept_apart, threads_of
 from layoutproof.core.budget import budget, effort
 from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
@@ -116,7 +116,7 @@ SETTLED_BY = (
 FEW_TOUCHES = 2
 """Of fewer effects on arrays of a GPU their pairs are asked, of more its threads are run."""
 WALK = 200_000
-"""The budget for running them."""
+"""The budget for running them, once for each question about them."""
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 
@@ -360,11 +360,18 @@ def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], paral
         return
     apart = [k for k in parallel if kernel.grid_names[k] not in kernel.together]
     within = [k for k in parallel if k not in apart]
+
+    @cache
+    def runs() -> bool:
+        with budget(WALK, effort()), suppress(Undecided):
+            return kernel.by_events and not kernel.body.unmodelled and bool(threads_of(kernel, frozenset((name,))))
+        return False
+
     for a, b in pairs:
         if apart:
             yield partial(_pair, kernel, pair, name, a, b, apart)
         if within:
-            yield partial(_in_cluster, kernel, pair, name, a, b, within)
+            yield partial(_in_cluster, kernel, pair, name, a, b, within, runs)
 
 
 def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
@@ -376,13 +383,20 @@ def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
     return tuple(in_array(kernel.operands[reference.position], place))
 
 
-def _in_cluster(kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, within: Sequence[int]) -> Obligation:
-    """As of `_pair`, of programs that share memory: where they may meet, barriers are looked at that order them."""
+def _in_cluster(
+    kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, within: Sequence[int], runs: Callable[[], bool]
+) -> Obligation:
+    """As of `_pair`, of programs that share memory: where they may meet, barriers are looked at that order them.
+
+    runs: whether it is known what their threads do. That has a budget of its own, beside that of the question.
+    """
     found = _pair(kernel, pair, name, a, b, within, WAIT_FOR_EACH_OTHER())
-    with suppress(Undecided):
-        if not kernel.by_events or (isinstance(found.claim, Claim) and proves(found.claim, effort=effort())):
-            return found
-    return between_threads(kernel, name, a.spot, b.spot) or found
+    if not runs():
+        return found
+    with budget(WALK, effort()), suppress(Undecided):
+        if not (isinstance(found.claim, Claim) and proves(found.claim, effort=effort())):
+            return between_threads(kernel, name, a.spot, b.spot)
+    return found
 
 
 def _pair(
