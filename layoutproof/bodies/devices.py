@@ -319,7 +319,7 @@ class Devices:
         if not stuck:
             yield from self._left()
         yield from self._early()
-        yield from self._meetings()
+        yield from self._meetings(self.memory.values())
 
     def _stuck(self) -> list[DeviceProblem]:
         found = []
@@ -373,23 +373,13 @@ class Devices:
                 return self._problem("early", what, hint, subject, event, other=device)
         return None
 
-    def _meetings(self) -> Iterator[DeviceProblem]:
+    def _meetings(self, memory: Iterable[Sequence[TouchedTime]]) -> Iterator[DeviceProblem]:
         """Accesses to memory while a copy moves it."""
-        for spans in self.memory.values():
+        for spans in memory:
             if not any(span.piece.writes for span in spans):
                 continue
             for one, other in self.pairs(spans):
-                if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
-                    continue
-                if one.event is other.event or self._in_order(one, other):
-                    continue
-                if one.piece.aside and other.piece.aside:
-                    # they meet in what they touch themselves, or nowhere
-                    continue
-                met = common_element(KNOWN, one.piece.region, other.piece.region)
-                if met is False or self.ordered(one, other):
-                    continue
-                problem = self._met(one, other, met)
+                problem = self._meeting(one, other)
                 if problem is not None:
                     yield problem
 
@@ -399,6 +389,20 @@ class Devices:
         if len(spans) > MOST_TOUCHES:
             raise Unsupported(problems.MOST_TOUCHES(len(spans), spans[0].piece.region.name))
         return combinations(spans, 2)
+
+    def _meeting(self, one: TouchedTime, other: TouchedTime) -> DeviceProblem | None:
+        """Two touches of one memory that nothing orders; None where they need no order, or have one."""
+        if not (one.piece.writes or other.piece.writes) or (one.piece.adds and other.piece.adds):
+            return None
+        if one.event is other.event or self._in_order(one, other):
+            return None
+        if one.piece.aside and other.piece.aside:
+            # they meet in what they touch themselves, or nowhere
+            return None
+        met = common_element(KNOWN, one.piece.region, other.piece.region)
+        if met is False or self.ordered(one, other):
+            return None
+        return self._met(one, other, met)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether two effects without a wait between them are ordered, or do the same and write the same."""

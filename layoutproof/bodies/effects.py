@@ -33,7 +33,7 @@ COPIES_OUT = "wait_smem_to_gmem"
 MMAS = "wgmma_wait"
 """The semaphore of MMAs of a warpgroup, named by what waits for it."""
 TENSOR = "tcgen05_commit_arrive"
-"""The order of MMAs on tensor memory, named by what says that all of them before it have ended."""
+"""The order of MMAs on tensor memory, and of copies to it, named by what says that all of them before it have ended."""
 TENSOR_LOADS, TENSOR_STORES = "wait_load_tmem", "commit_tmem"
 """Those of loads of tensor memory and of stores to it, named by what waits for them."""
 ATOMICS = ("add", "max", "min", "and", "or", "xor")
@@ -187,7 +187,7 @@ class Access:
     mask: the condition for an element of the view, None = all.  value: the written one; of a load that only begins
     here the one that it gives.
     queue: of one that only begins here, on tensor memory of a GPU or by an MMA, what says that it has ended.
-    across: the axis of a cluster along which it is done in the memory of all programs, "" for its own.
+    across: the axes of a cluster along which it is done in the memory of all programs, () for its own.
     atomic: the operation of one that no other program's comes between, a word of `ATOMICS` or another one, "" = it is
     none.  told: of such a one, whether the body uses what was there before, by which programs may order themselves.
     """
@@ -198,7 +198,7 @@ class Access:
     value: Any = None
     mask: Any = None
     queue: str = ""
-    across: str = ""
+    across: tuple[str, ...] = ()
     atomic: str = ""
     told: bool = False
 
@@ -234,7 +234,7 @@ class StartedCopy:
     target, element by element and never two at once.  mask: the condition that an element is moved, a `values.Value` of
     the target's shape, None = all.
     clips: whether elements outside of the array in global memory are read as zeros and never written (TMA of a GPU).
-    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axis
+    grouped: of one on a semaphore that is `in_order`, whether it ends a group, of which waits count.  across: the axes
     of a cluster along which each program brings its share to all of them (a multicast).  led: that each brings its part
     of an arrival to the semaphore of the first program along it instead, and fills its own memory (`leader_tracked`).
     given: that a GPU writes which work is next, for all programs of the cluster (`try_cluster_cancel`).
@@ -250,7 +250,7 @@ class StartedCopy:
     mask: Any = None
     clips: bool = False
     grouped: bool = True
-    across: str = ""
+    across: tuple[str, ...] = ()
     led: bool = False
     given: bool = False
 
@@ -259,14 +259,14 @@ class StartedCopy:
 class StartedUse:
     """An operation that is started and reads memory until it is waited for: an MMA of tensor cores.
 
-    What it computes is said by accesses beside it.  views: what it reads.  across: the axis of a cluster along which it
-    reads of all programs, "" for its own alone.
+    What it computes is said by accesses beside it.  views: what it reads, but for a left operand in tensor memory.
+    across: the axes of a cluster along which it reads of all programs, () for its own alone.
     """
 
     views: tuple[View, ...]
     semaphore: View
     spot: Spot
-    across: str = ""
+    across: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,15 +274,15 @@ class Wait:
     """A wait for as many bytes as `view` has; only its shape counts, and no address. Waits are a device's own.
 
     Of a GPU's barrier it is a wait for the end of a phase, whatever the view is.
-    left: on a semaphore that is `in_order`, how many of the last groups may still run.  reads: whether they may still
-    write what they write.
+    left: on a semaphore that is `in_order`, how many of the last groups may still run.  of_reads: whether it is for
+    what these read alone, and not for what they write.
     """
 
     view: View
     semaphore: View
     spot: Spot
     left: int | None = None
-    reads: bool = False
+    of_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,8 +290,8 @@ class Signal:
     """A semaphore that is counted up by `amount`, or waited for and counted down (`wait`).
 
     device: where it is; None = where the body runs.
-    after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axis of a
-    cluster along which it arrives at all programs, "" for its own alone.
+    after: that it arrives when all has ended that the same thread has begun on this queue.  across: the axes of a
+    cluster along which it arrives at all programs, () for its own alone.
     keeps: of a wait, that it leaves the semaphore as it is.
     """
 
@@ -301,7 +301,7 @@ class Signal:
     wait: bool = False
     device: Device | None = None
     after: str = ""
-    across: str = ""
+    across: tuple[str, ...] = ()
     keeps: bool = False
 
 

@@ -53,7 +53,6 @@ from layoutproof.bodies.effects import (
     Spot,
     StartedCopy,
     View,
-    Wait,
     adds_to,
     views_of,
 )
@@ -68,7 +67,6 @@ from layoutproof.bodies.warpgroups import (
     Warpgroups,
     check_warps,
     threads_of_each,
-    waited,
 )
 from layoutproof.core.budget import spend
 from layoutproof.core.errors import Unsupported
@@ -135,7 +133,8 @@ class _Tied(Warpgroups):
         self._of_part: dict[int, list[int]] = {}
         for thread, part in enumerate(self.part):
             self._of_part.setdefault(part, []).append(thread)
-        super().look()
+        # arrays in global memory are memory like other here
+        super(Warpgroups, self).look()
 
     def concerned(self, held: frozenset[tuple[str, int, int]]) -> Iterable[int]:
         """The threads that some semaphore, or barrier, ties to those that are held back."""
@@ -378,15 +377,6 @@ class Gpus(_Tied):
         first = self.device_of(home) * self.each
         return all(reached[thread] == len(self.events[thread]) for thread in range(first, first + self.each))
 
-    def _spans(self) -> Iterator[TouchedTime]:
-        written = [waited([replace(e, kind="passed") if e.reads else e for e in events]) for events in self.events]
-        for span in super()._spans():
-            event = span.event
-            late = event.position in written[event.device] and span.piece.writes
-            if late and span.end[0] == "at" and event.kind == "start" and span.piece.region.name in self.arrays:
-                span = replace(span, end=("at", event.device, written[event.device][event.position]))
-            yield span
-
 
 def _check_takers(events: Sequence[Sequence[Event]], counted: Collection[str]) -> None:
     """Raises Unsupported where several threads wait for a semaphore in global memory, and one of them takes from it."""
@@ -516,8 +506,6 @@ class _GpuTrace(ThreadTrace):
             return
         begun = len(self.events)
         super()._orders(on, effect, here, sure)
-        if isinstance(effect, Wait) and effect.reads:
-            self.events[-1] = replace(self.events[-1], reads=True)
         if isinstance(effect, StartedCopy):
             sides = ((effect.source, False, "copies from"), (effect.target, True, "copies into"))
             pieces = tuple(

@@ -53,8 +53,8 @@ class Event:
     counted; of a copy, what counts when it has arrived.  sent: of a remote copy, what counts when it has been sent.
     pieces: what is touched; of a copy, its source and its target.  queue: where it ends in the order of the starts.
     by_name: whether the barrier is one of the hardware, which begins anew after each phase, or a semaphore that is
-    waited for and kept.  reads: of a "drain", whether what is waited for may still write.  needs: the positions of the
-    loads that have ended.
+    waited for and kept.  of_reads: of a "drain", whether copies have then ended with what they read alone.  needs: the
+    positions of the loads that have ended.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Event:
     pieces: tuple[DeviceMemory, ...] = ()
     queue: str = ""
     by_name: bool = False
-    reads: bool = False
+    of_reads: bool = False
     needs: Place = ()
 
 

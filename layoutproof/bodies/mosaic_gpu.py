@@ -8,8 +8,9 @@ MMAs.
 
 An MMA of Blackwell (`tcgen05_mma`) reads its operands, and adds to its accumulator in tensor memory or overwrites it,
 until a barrier has its arrival: `tcgen05_commit_arrive`, or the MMA with a barrier of its own, arrives when all that
-the thread has started before has ended. A load of tensor memory has ended at `wait_load_tmem`, although what it loads
-may be used before; a store to it is there after `commit_tmem`.
+the thread has started before has ended. So it is of a copy from shared to tensor memory, which comes before each MMA
+that is started behind it (`async_copy_smem_to_tmem` of jax 0.12). A load of tensor memory has ended at
+`wait_load_tmem`, although what it loads may be used before; a store to it is there after `commit_tmem`.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def _queue(on: Pass, name: str) -> View:
 
 def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     params = equation.params
-    across = tuple(params.get("collective_axes") or ())
-    if len(across) > 1:
+    led, across = params.get("leader_tracked") is not None, _axes(*(params.get("collective_axes") or ()))
+    if led and len(across) > 1:
         raise UnsupportedOp(problems.CLUSTER_AXES(len(across)))
     # of jax 0.12
     if params.get("has_user_predicate"):
@@ -93,11 +94,10 @@ def _copy_in(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     source, target, barrier = _views(on, operands[:3], trees, operands[3:])
     mode = params.get("oob_mode")
     clips = str(getattr(mode, "name", mode)) in _CLIPPED
-    axis, led = "".join(map(str, across)), params.get("leader_tracked") is not None
     if led:
         on.instructions.append(GpuInstruction("copy_gmem_to_smem", on.spot()))
-        source = _own_part(on, source, params["leader_tracked"], axis)
-    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=axis, led=led))
+        source = _own_part(on, source, params["leader_tracked"], "".join(across))
+    on.effects.append(StartedCopy(source, target, _slot(barrier), on.spot(), clips=clips, across=across, led=led))
     return []
 
 
@@ -179,12 +179,12 @@ def _reads_back(on: Pass) -> bool:
     return bool({r.name for r in on.references if r.memory == "gmem"} & copied & read)
 
 
-def _wait_in_order(on: Pass, name: str, given: BodyValue | Term = ZERO, reads: bool = False) -> list[BodyValue]:
+def _wait_in_order(on: Pass, name: str, given: BodyValue | Term = ZERO, of_reads: bool = False) -> list[BodyValue]:
     left = given if isinstance(given, Term) else on.scalar(as_array(given))
     if left.op != "int":
         raise UnsupportedOp(problems.WAIT_LEAVES())
     queue = _queue(on, name)
-    on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0]), reads))
+    on.effects.append(Wait(queue, queue, on.spot(), int(left.args[0]), of_reads))
     return []
 
 
@@ -315,52 +315,66 @@ def _run_state(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[
 def _tensor_mma(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`tcgen05_mma`; along an axis of a cluster the first program does it for both."""
     params = equation.params
-    if params.get("scaled") or params.get("sparse"):
-        raise UnsupportedOp(problems.TENSOR_SCALES())
-    sides = ["acc", "a", "b"]
-    given, rest = [*operands[:3]], operands[4:]
-    if params["arrive"]:
-        sides.append("barrier")
-        given.append(rest[0])
-        rest = rest[1:]
-    acc, left, right, *barriers = _views(on, given, [params[f"{side}_transforms_tree"] or () for side in sides], rest)
+    arrives = ["barrier"] if params["arrive"] else []
+    beside = ["a_scale", "b_scale"] if params.get("scaled") else []
+    beside += ["a_sparse_metadata"] if params.get("sparse") else []
+    sides = ["acc", "a", "b", *arrives, *beside]
+    given = [*operands[:3], *operands[4 : len(sides) + 1]]
+    trees = [params[f"{side}_transforms_tree"] or () for side in sides]
+    acc, left, right, *more = _views(on, given, trees, operands[len(sides) + 1 :])
+    barriers, scales = more[: len(arrives)], more[len(arrives) :]
     if acc.dims is None:
         raise UnsupportedOp(problems.ACCUMULATOR_SHAPE())
     slots = list(map(_slot, barriers))
-    axis = str(params["collective_axis"] or "")
+    axes = _axes(params["collective_axis"])
     adds = folded(condition_of(on.scalar(as_array(operands[3]))))
     value = Value(acc.dims, element_type_named(acc.dtype), problems.MATRIX_PRODUCT())
-    with on.under(*_leads(on, axis)):
-        for view in (left, right):
-            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axis))
+    with on.under(*_leads(on, axes)):
+        for view in (*scales, left, right):
+            on.effects.append(Access("read", view, on.spot(), queue=TENSOR, across=axes))
         for kind, condition in (("add", adds), ("write", negation(adds))):
             if condition is not FALSE:
                 with on.under(condition):
-                    on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axis))
-        held = tuple(view for view in (left, right) if view.reference.memory != "tmem")
-        on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axis))
+                    on.effects.append(Access(kind, acc, on.spot(), value, queue=TENSOR, across=axes))
+        held = tuple(view for view in (left, right) if view.reference.memory != "tmem") + tuple(scales)
+        on.effects.append(StartedUse(held, _queue(on, TENSOR), on.spot(), axes))
         for slot in slots:
-            on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axis))
+            on.effects.append(Signal(slot, ONE, on.spot(), after=TENSOR, across=axes))
     return []
 
 
-def _leads(on: Pass, axis: str) -> list[Term]:
-    """The condition that a program is the first one along an axis of its cluster; none without an axis."""
-    if not axis:
-        return []
-    if axis not in on.names:
-        raise UnsupportedOp(problems.AXIS_INDEX(axis))
-    on.asks.add(axis)
-    return [fold("==", Term("name", axis), ZERO)]
+def _tensor_copy(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
+    """A copy from shared to tensor memory, of operands, of scales or of what is left of sparse operands."""
+    params = equation.params
+    trees = [params[f"{side}_tree"] or () for side in ("smem", "tmem")]
+    source, target = _views(on, operands[:2], trees, operands[2:])
+    axes = _axes(params["collective_axis"])
+    with on.under(*_leads(on, axes)):
+        on.effects.append(StartedCopy(source, target, _queue(on, TENSOR), on.spot(), across=axes))
+    return []
+
+
+def _axes(*names: object) -> tuple[str, ...]:
+    """The axes of a cluster along which programs do something together; None is none."""
+    return tuple(str(name) for name in names if name)
+
+
+def _leads(on: Pass, axes: tuple[str, ...]) -> list[Term]:
+    """The conditions that a program is the first one along some axes of its cluster."""
+    for axis in axes:
+        if axis not in on.names:
+            raise UnsupportedOp(problems.AXIS_INDEX(axis))
+        on.asks.add(axis)
+    return [fold("==", Term("name", axis), ZERO) for axis in axes]
 
 
 def _tensor_arrives(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
     """`tcgen05_commit_arrive`."""
     params = equation.params
     (barrier,) = _views(on, operands[:1], [params["barrier_transforms_tree"] or ()], operands[1:])
-    axis = str(params["collective_axis"] or "")
-    with on.under(*_leads(on, axis)):
-        on.effects.append(Signal(_slot(barrier), ONE, on.spot(), after=TENSOR, across=axis))
+    axes = _axes(params["collective_axis"])
+    with on.under(*_leads(on, axes)):
+        on.effects.append(Signal(_slot(barrier), ONE, on.spot(), after=TENSOR, across=axes))
     return []
 
 
@@ -605,6 +619,9 @@ PRIMITIVES: dict[str, Rule] = {
     "run_state": _run_state,
     "tcgen05_mma": _tensor_mma,
     "tcgen05_commit_arrive": _tensor_arrives,
+    "async_copy_smem_to_tmem": _tensor_copy,
+    "async_copy_scales_to_tmem": _tensor_copy,
+    "async_copy_sparse_metadata_to_tmem": _tensor_copy,
     "async_load": _tensor_load,
     "wait_load_tmem": _tensor_loaded,
     "async_store_tmem": _tensor_store,

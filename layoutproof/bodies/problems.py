@@ -27,7 +27,9 @@ CAPTURED_ARRAY = Template("bodies.captured_array", "an array of shape {shape} ca
 BODY_CHANGED = Template("bodies.body_changed", "a body that was changed already")
 MOST_CHECKS = Template("bodies.most_checks", "more than {most} checks of what earlier programs and iterations leave")
 COPY_FORM = Template("bodies.copy_form", "a copy into shared memory with a predicate, or without a barrier")
-CLUSTER_AXES = Template("bodies.cluster_axes", "copy_gmem_to_smem for the programs along {axes} axes of a cluster")
+CLUSTER_AXES = Template(
+    "bodies.cluster_axes", "copy_gmem_to_smem of which a program along {axes} axes of a cluster sees the end"
+)
 CLUSTER_PART = Template(
     "bodies.cluster_part", "a copy that programs of a cluster divide, of a shape they do not divide"
 )
@@ -233,6 +235,10 @@ NEVER_RETURNS = Template(
     "{device} waits for {amount} {unit}{semaphore}, which counts {there} when every other {kind} has "
     "ended or waits, too: it never returns",
 )
+NO_PROXY_FENCE = Template(
+    "bodies.no_proxy_fence",
+    "{does} {name} after {other} it at line {line}, and no fence in global memory puts a copy behind that",
+)
 NOTHING_ORDERS = Template(
     "bodies.nothing_orders", "{does} {element}{name}{where} while {meanwhile} it at line {line}: nothing orders them"
 )
@@ -372,7 +378,6 @@ UNMODELLED_SUBCORE_MEMORY = Template(
     "scalar memory of another subcore; write which part is whose by axis_index, and a sum by "
     "sync_copy(.., add=True) into shared memory",
 )
-UNMODELLED_TENSOR_MEMORY = Template("bodies.unmodelled_tensor_memory", "the tensor memory of Blackwell")
 UNUSED_RESULTS = Template("bodies.unused_results", "the results of {step} are unused: XLA eliminates it, and its waits")
 UNWRITTEN_BEFORE = Template(
     "bodies.unwritten_before", "{does} element {element} of {name}{where}, which nothing has written before"
@@ -442,7 +447,6 @@ WAIT_LEAVES = Template("bodies.wait_leaves", "a wait that leaves a number which 
 WAIT_READS = Template("bodies.wait_reads", "a wait for reads alone, in a body that reads what its copies write")
 MOST_WAYS = Template("bodies.most_ways", "more than {most} ways through the body")
 WARPS_WAIT = Template("bodies.warps_wait", "{barrier}, for which single warps wait and warpgroups too")
-WARPS_WRITE = Template("bodies.warps_write", "global memory that several warps of a warpgroup write")
 WGMMA_SHAPE = Template("bodies.wgmma_shape", "an operand of wgmma whose shape depends on data")
 WHILE_IN_FLIGHT = Template("bodies.while_in_flight", "{does} {where} while {moving} it is in flight{since}")
 ELEMENT_WIDTH = Template("bodies.element_width", "the width of {dtype}")

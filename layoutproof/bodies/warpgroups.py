@@ -11,10 +11,11 @@ after a `commit_smem` between the two. Memory that a scope allocates is one for 
 of several; accumulators are a thread's own (`_run_scoped_lowering_rule` in lowering.py of jax 0.10.2).
 
 The warps of a warpgroup (`WarpMesh`) are threads of their own where they do different things: the first one does what
-the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory has ended when an
-arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). Such MMAs of one thread on one
-accumulator come one after the other; nothing else on tensor memory is ordered by itself (PTX ISA 8.7, tcgen05:
-pipelined instructions). What threads do there is ordered by barriers with `orders_tensor_core` alone.
+the warpgroup does, the others wait for it before, and it for them after. An MMA on tensor memory, and a copy to it, has
+ended when an arrival is seen that its thread has asked for behind it (`tcgen05_commit_arrive`). MMAs on one accumulator
+come one after the other as they are begun, and an MMA comes after the copies that are begun before; nothing else on
+tensor memory is ordered by itself (PTX ISA 8.7, tcgen05: pipelined instructions). So who sees that such an MMA has
+ended sees that of what it came after. What threads do there is ordered by barriers with `orders_tensor_core` alone.
 
 A named barrier of the hardware (`bar.sync`, `bar.arrive`) counts warps, and begins anew when all are there that it is
 for. Who waits does so for the phase of its own arrival. So each thread has to arrive once in each phase, and not again
@@ -22,8 +23,15 @@ before it has ended: then the k-th arrival of each is of the k-th phase, as in t
 thread can arrive too early is seen from runs in which one of its arrivals does not count (PTX ISA 8.7, bar: it has 16,
 of which 0 and those of warpgroups are the compiler's own; `warpgroup_barrier` in jax/experimental/mosaic/gpu/utils.py).
 
-Programs do not order each other. Those for which the same loops run as often and the same conditions hold do the same
-in shared memory: one of each such class is run.
+Programs do not order each other, but for those of one cluster. Those for which the same loops run as often and the
+same conditions hold do the same in shared memory: one of each such class is run.
+
+Arrays in global memory are one memory for all threads of a cluster, and are looked at where somebody asks for them.
+What orders shared memory orders them, as JAX's race detector takes it, too (`shared_memory.py` in
+jax/_src/pallas/mosaic_gpu/interpret of jax 0.12). A copy to global memory has ended with what it writes when its thread
+has waited for more than its reads (`wait_read_only`). A copy goes through a proxy of its own, and JAX has no fence for
+that in global memory: nothing promises that it comes after what threads did, or after copies of another program (PTX
+ISA 8.7, memory consistency model: proxy-preserved base causality order).
 """
 
 from __future__ import annotations
@@ -31,13 +39,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any, TypeVar
 
 from layoutproof.bodies import arithmetic, problems
 from layoutproof.bodies.cells import Box, covered
-from layoutproof.bodies.devices import DeviceProblem, Devices, TouchedTime
+from layoutproof.bodies.devices import PER_STEP, DeviceProblem, Devices, TouchedTime
 from layoutproof.bodies.effects import (
     COPIES_IN,
     COPIES_OUT,
@@ -66,7 +74,7 @@ from layoutproof.bodies.forward import Here, Nest, Run, forward, nested
 from layoutproof.bodies.in_flight import slot_text
 from layoutproof.bodies.moments import ADDS, KNOWN, DeviceMemory, Event, Key, Place, box_of, hull_of
 from layoutproof.bodies.one_place import gets_its_place, in_others
-from layoutproof.bodies.regions import ViewedRegion, common_element, region_of
+from layoutproof.bodies.regions import ViewedRegion, array_of, common_element, region_of
 from layoutproof.bodies.symbolic import Number, OpenCondition, Symbolic
 from layoutproof.bodies.touched import touches
 from layoutproof.bodies.values import Value
@@ -90,21 +98,28 @@ _IN_ORDER = (COPIES_IN, COPIES_OUT, MMAS, TENSOR_LOADS, TENSOR_STORES)
 _TENSOR_QUEUES = (TENSOR, TENSOR_LOADS, TENSOR_STORES)
 
 
-def threads_of(kernel: Kernel) -> tuple[Warpgroups, ...]:
-    """The threads of one program of each class. Raises Unsupported where it is not known what they do."""
-    found = _threads_of(kernel)
+def threads_of(kernel: Kernel, arrays: frozenset[str] = frozenset()) -> tuple[Warpgroups, ...]:
+    """The threads of one program, or cluster, of each class. Raises Unsupported where it is not known what they do.
+
+    arrays: in global memory, that are looked at, too (`regions.array_of`).
+    """
+    found = _threads_of(kernel, arrays)
     if isinstance(found, Unsupported):
         raise found
     return found
 
 
 @lru_cache(maxsize=4)
-def _threads_of(kernel: Kernel) -> tuple[Warpgroups, ...] | Unsupported:
+def _threads_of(kernel: Kernel, arrays: frozenset[str]) -> tuple[Warpgroups, ...] | Unsupported:
     try:
         _check(kernel)
+        if arrays and not kernel.ordered:
+            raise Unsupported(problems.READ_AND_STORED(", ".join(sorted(arrays))))
         if kernel.body.units:
+            if arrays:
+                raise Unsupported(problems.UNITS_DEPEND())
             return _with_work(kernel)
-        return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel))
+        return tuple(Warpgroups(kernel, places, events) for places, events in _classes(kernel, arrays))
     except Unsupported as reason:
         return reason
 
@@ -184,17 +199,17 @@ def _by_warps(effect: Effect) -> bool:
 # classes of programs
 
 
-def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
+def _classes(kernel: Kernel, arrays: frozenset[str]) -> Iterator[tuple[list[Place], list[list[Event]]]]:
     """The threads of one program, or cluster, of each class, and what they do; all of a class do the same."""
     grid = dict(zip(kernel.grid_names, map(int, kernel.grid), strict=True))
     apart = [name for name in grid if name not in kernel.together]
     programs: Iterable[Place] = product(*(range(grid[name]) for name in apart))
-    if not _asks(kernel.body, frozenset(apart)):
+    if not _asks(kernel, frozenset(apart), arrays):
         programs = [(0,) * len(apart)]
     seen: set[object] = set()
     traced = 0
     for program in programs:
-        places, events = _traced(kernel, dict(zip(apart, program, strict=True)))
+        places, events = _traced(kernel, dict(zip(apart, program, strict=True)), arrays=arrays)
         traced += sum(map(len, events))
         if traced > MOST_TRACED:
             raise Unsupported(problems.EVENTS_ALL_PROGRAMS(MOST_TRACED))
@@ -205,14 +220,19 @@ def _classes(kernel: Kernel) -> Iterator[tuple[list[Place], list[list[Event]]]]:
 
 
 def _traced(
-    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True
+    kernel: Kernel, at: Mapping[str, int], units: int = 0, inside: bool = True, arrays: frozenset[str] = frozenset()
 ) -> tuple[list[Place], list[list[Event]]]:
-    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn."""
+    """The threads of one program, or cluster, and what they do. units: how much work it does.  inside: of each turn.
+
+    arrays: in global memory, that are looked at; those, too, that one warp of a warpgroup writes and another touches.
+    """
     warps = threads_of_each(kernel)
     grid = zip(kernel.grid_names, map(int, kernel.grid), strict=True)
     threads = product(*([at[name]] if name in at else range(extent) for name, extent in grid))
     places = [place for place in threads for _ in range(warps)]
-    traces = [ThreadTrace(kernel, places, number, number % warps, units, inside) for number in range(len(places))]
+    traces = [
+        ThreadTrace(kernel, places, number, number % warps, units, inside, arrays) for number in range(len(places))
+    ]
     events = [trace.run() for trace in traces]
     if not kernel.ordered:
         references = kernel.body.references
@@ -224,10 +244,15 @@ def _traced(
             _check_lanes(each, shared, cluster, orders)
         for k in range(0, len(events) if warps > 1 else 0, warps):
             _check_apart(events[k], [event for each in events[k + 1 : k + warps] for event in each])
+    met: set[str] = set()
     for k in range(0, len(traces), warps):
-        if sum(trace.writes_global for trace in traces[k : k + warps]) > 1:
-            raise Unsupported(problems.WARPS_WRITE())
-    return places, events
+        for one, other in combinations(traces[k : k + warps], 2):
+            met |= {name for name in one.touched & other.touched if name in one.written | other.written}
+    if met <= arrays:
+        return places, events
+    if not kernel.ordered:
+        raise Unsupported(problems.READ_AND_STORED(", ".join(sorted(met))))
+    return _traced(kernel, at, units, inside, arrays | met)
 
 
 def _check_lanes(
@@ -317,7 +342,7 @@ def _with_work(kernel: Kernel) -> tuple[Warpgroups, ...]:
     most = body.unknowns[body.units].high - 1
     apart = [name for name in kernel.grid_names if name not in kernel.together]
     extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
-    if _asks(body, frozenset(name for name in apart if extents[name] != 1)):
+    if _asks(kernel, frozenset(name for name in apart if extents[name] != 1)):
         raise Unsupported(problems.UNITS_DEPEND())
     at = dict.fromkeys(apart, 0)
     last, lost = most, ""
@@ -359,11 +384,12 @@ def _does(event: Event) -> object:
     return event.kind, event.spot.number, event.amount, event.semaphore, event.sent, event.queue, event.pieces
 
 
-def _asks(body: Body, ids: frozenset[str]) -> bool:
-    """Whether what threads do in shared memory depends on where in the grid their program is."""
+def _asks(kernel: Kernel, ids: frozenset[str], arrays: frozenset[str] = frozenset()) -> bool:
+    """Whether what threads do in shared memory, and in some arrays, depends on where in the grid their program is."""
+    body: Body = kernel.body
     handed = {one.name: one for one in body.handed} | {one.after: one for one in body.handed}
     seen: set[str] = set()
-    todo = [name for term in _decides(body) for name in term.names()]
+    todo = [name for term in _decides(kernel, arrays) for name in term.names()]
     while todo:
         name = todo.pop()
         if name in seen:
@@ -376,15 +402,16 @@ def _asks(body: Body, ids: frozenset[str]) -> bool:
     return bool(seen & ids)
 
 
-def _decides(body: Body) -> Iterator[Term]:
-    """All terms that say whether, how often and where in shared memory something happens."""
+def _decides(kernel: Kernel, arrays: frozenset[str]) -> Iterator[Term]:
+    """All terms that say whether, how often and where in shared memory, and in some arrays, something happens."""
+    body: Body = kernel.body
     for effect in body.effects:
         if not isinstance(effect, Freed):
             yield from effect.spot.path
         for loop in effect.spot.loops:
             yield from () if loop.count is None else (loop.count,)
         for view in _views(effect):
-            if not _in_global(view):
+            if not _in_global(view) or array_of(kernel, view.reference.name) in arrays:
                 yield from (n for step in view.steps for part in step.slices for n in (part.start, part.size))
     yield from body.goes_on.values()
 
@@ -429,9 +456,11 @@ class Warpgroups(Devices):
         self._arrivals = {r.name: _phase(kernel, r) for r in references}
         self._tensor = {r.name for r in references if r.memory == "tmem"}
         self.arrays = {r.name for r in references if r.memory == "gmem"}
+        self.apart: dict[str, list[TouchedTime]] = {}
         self._sums = {r.name for r in references if r.memory == "regs"}
         # by thread, where it asks for an arrival behind what it has started on tensor memory
-        self._arrives = [[e.position for e in each if e.kind == "start" and e.queue == TENSOR] for each in self.events]
+        self._arrives = [[e.position for e in each if e.semaphore and e.queue == TENSOR] for each in self.events]
+        self._behind: dict[tuple[int, int], frozenset[tuple[str, int, int]]] = {}
         self._ordering = self
         if self._tensor and not plain:
             orders = frozenset(r.name for r in references if r.orders)
@@ -524,6 +553,11 @@ class Warpgroups(Devices):
             for together, *apart in groups
         )
 
+    def look(self) -> None:
+        """As of `Devices`; arrays in global memory are a memory apart, of which nothing else is asked."""
+        super().look()
+        self.apart = {key[1][1]: self.memory.pop(key) for key in [*self.memory] if key[1][1] in self.arrays}
+
     def woken_by(self, key: Key, device: int) -> Iterable[int]:
         """All other threads: a barrier is one for them."""
         return (n for n in range(len(self.events)) if n != device)
@@ -532,8 +566,46 @@ class Warpgroups(Devices):
         self, held: frozenset[tuple[str, int, int]], partly: bool = False
     ) -> tuple[tuple[int, ...], dict[Key, int]]:
         """As of `Devices`; where an MMA is held back that has not ended ("mma"), so are all arrivals behind it."""
-        behind = {("sent", d, k) for kind, d, at in held if kind == "mma" for k in self._arrives[d] if k > at}
-        return super().run(frozenset(end for end in held if end[0] != "mma") | behind, partly)
+        behind = [self._arrivals_behind(d, at) for kind, d, at in held if kind == "mma"]
+        return super().run(frozenset(end for end in held if end[0] != "mma").union(*behind), partly)
+
+    def _arrivals_behind(self, device: int, at: int) -> frozenset[tuple[str, int, int]]:
+        """The arrivals that come only when something on tensor memory has ended: its thread's, and those of MMAs after.
+
+        These have to use what it has written.
+        """
+        if (device, at) not in self._behind:
+            own = {("sent", device, k) for k in self._arrives[device] if k > at}
+            event = self.events[device][at]
+            first = [TouchedTime(event, piece, ("at", device, at)) for piece in event.pieces if piece.writes]
+            for other, arrivals in enumerate(self._arrives):
+                mmas = [e for e in self.events[other] if e.kind == "use" and e.queue == TENSOR and other != device]
+                for mma in mmas if arrivals and first else []:
+                    spans = [TouchedTime(mma, piece, ("at", other, mma.position)) for piece in mma.pieces]
+                    if any(
+                        self._pipelined(one, span)
+                        and common_element(KNOWN, one.piece.region, span.piece.region) is not False
+                        and self.before(one, span)
+                        for one, span in product(first, spans)
+                        if (one.piece.device, one.piece.memory) == (span.piece.device, span.piece.memory)
+                    ):
+                        own |= {("sent", other, k) for k in arrivals if k > mma.position}
+                        break
+            self._behind[device, at] = frozenset(own)
+        return self._behind[device, at]
+
+    def _pipelined(self, one: TouchedTime, other: TouchedTime) -> bool:
+        """Whether the second is an MMA that comes after the first, a copy or an MMA, if it is begun after it.
+
+        Those on an accumulator have to use the same part of it.
+        """
+        a, b = one.event, other.event
+        if not a.queue == b.queue == TENSOR or b.kind != "use" or self._program(a) != self._program(b):
+            return False
+        if {piece.device for piece in a.pieces} != {piece.device for piece in b.pieces}:
+            return False
+        alike = one.piece.writes and other.piece.writes and one.piece.region == other.piece.region
+        return a.kind == "start" or alike
 
     def reached(self, end: tuple[str, int, int]) -> tuple[int, ...]:
         """How far other threads may come before something has ended: they see of a thread what it signals next."""
@@ -545,17 +617,54 @@ class Warpgroups(Devices):
     def before(self, one: TouchedTime, other: TouchedTime) -> bool:
         """Whether the first has surely ended when the other one begins, or comes first in the order of the MMAs."""
         a, b = one.event, other.event
-        mmas = a.device == b.device and a.queue == b.queue == TENSOR and one.piece.writes and other.piece.writes
-        if mmas and one.piece.region == other.piece.region:
-            # those that share a part of their accumulators need not come one after the other
-            return a.position < b.position
+        if self._pipelined(one, other):
+            one = replace(one, end=("at", a.device, a.position))
         if not super().before(one, other):
             return False
         by_tensor = a.device != b.device and one.piece.region.name in self._tensor
         return self._ordering is self or not by_tensor or self._ordering.before(one, other)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
+        if one.piece.region.name in self.apart and one.event.device != other.event.device:
+            # what they write need not be the same
+            return False
         return one.event.queue == other.event.queue == "" and super()._in_order(one, other)
+
+    def _meeting(self, one: TouchedTime, other: TouchedTime) -> DeviceProblem | None:
+        """As of `Devices`; in global memory copies come only after those of their own program."""
+        found = super()._meeting(one, other)
+        if found is not None or one.piece.region.name not in self.apart:
+            return found
+        if not (one.piece.writes or other.piece.writes):
+            return None
+        if common_element(KNOWN, one.piece.region, other.piece.region) is False:
+            return None
+        for first, then in ((one, other), (other, one)):
+            alike = first.event.kind == "start" and self._program(first.event) == self._program(then.event)
+            if then.event.kind == "start" and not alike and self.before(first, then):
+                a, b, name = first.event, then.event, first.piece.region.name
+                what = problems.NO_PROXY_FENCE(self._does(then), name, self._does(first), _line(a.spot))
+                hint = problems.LOOK_AT_LINE(_line(b.spot))
+                return _unsure(self._problem("meets", what, hint, name, b, other=a.device, to=a))
+        return None
+
+    def _program(self, event: Event) -> Place:
+        """Where in the grid the program of an event is."""
+        (kernel,) = self.kernels
+        place = self.places[event.device]
+        return tuple(n for name, n in zip(kernel.grid_names, place, strict=True) if name != kernel.threads)
+
+    def in_global(self, name: str, one: Spot, other: Spot) -> Iterator[DeviceProblem]:
+        """What goes wrong where an effect of one thread and one of another touch an array in global memory."""
+        if self._early_arrival is not None:
+            raise self._early_arrival
+        spans = self.apart.get(name, [])
+        own, others = ([span for span in spans if span.event.spot is spot] for spot in (one, other))
+        spend(1 + len(own) * len(others) // PER_STEP)
+        for a, b in combinations(own, 2) if one is other else product(own, others):
+            problem = self._meeting(a, b) if a.event.device != b.event.device else None
+            if problem is not None:
+                yield _unsure(problem) if self._signals_after() else problem
 
     def _does(self, span: TouchedTime) -> str:
         loops, turns = span.event.spot.loops, span.event.turns
@@ -579,7 +688,7 @@ class Warpgroups(Devices):
             yield from self._unseen()
             yield from self._unended()
             yield from self._left_over()
-        for problem in self._meetings():
+        for problem in self._meetings([*self.memory.values(), *self.apart.values()]):
             yield problem
             if problem.sure:
                 break
@@ -602,7 +711,8 @@ class Warpgroups(Devices):
         started = [span for span in (one, other) if span.event.kind != "touch"]
         if found is None or not started:
             return found
-        if one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
+        alike = all(span.event.kind == "use" for span in started)
+        if alike and one.event.device == other.event.device and one.event.queue == other.event.queue in _TENSOR_QUEUES:
             # two MMAs of one thread that do not use one accumulator alike, or two stores: PTX says nothing
             return replace(found, kind="own", sure=False)
         # JAX lets `delay_release` rest on an MMA having ended when the next one starts, and PTX does not promise it
@@ -677,8 +787,7 @@ class Warpgroups(Devices):
         for spans in self.memory.values():
             for span in (s for s in spans if not s.piece.aside):
                 kind, device, position = span.end
-                if span.piece.region.name in self.arrays or (kind == "at" and position < len(self.events[device])):
-                    # what goes to global memory has ended when the kernel has
+                if kind == "at" and position < len(self.events[device]):
                     continue
                 if span.event.queue in (TENSOR_LOADS, TENSOR_STORES):
                     # they end by themselves, and what nobody reads needs no commit
@@ -720,7 +829,7 @@ class Warpgroups(Devices):
         shared = {r.name for r in self.kernels[0].body.references if r.memory == "shared"}
         commits = [event for events in self.events for event in events if event.kind == "commit"]
         for spans in self.memory.values():
-            own = [s for s in spans if not s.piece.aside and s.piece.region.name not in self.arrays]
+            own = [s for s in spans if not s.piece.aside]
             stores = [s for s in own if s.event.kind == "touch" and s.piece.writes]
             for read in (s for s in own if s.event.kind in ("start", "use")):
                 if read.piece.writes and read.piece.region.name not in shared:
@@ -759,6 +868,7 @@ class Warpgroups(Devices):
     def _spans(self) -> Iterator[TouchedTime]:
         for device, events in enumerate(self.events):
             ends = waited(events)
+            written = waited([event for event in events if not event.of_reads])
             for event in events:
                 at = ("at", device, event.position)
                 if event.kind == "touch":
@@ -766,8 +876,11 @@ class Warpgroups(Devices):
                 elif event.queue == TENSOR:
                     yield from (TouchedTime(event, piece, ("mma", device, event.position)) for piece in event.pieces)
                 elif event.kind in ("start", "use"):
-                    end = ("come", device, event.position) if event.semaphore else ("at", device, ends[event.position])
-                    yield from (TouchedTime(event, piece, end) for piece in event.pieces)
+                    for piece in event.pieces:
+                        until = written if piece.writes and piece.region.name in self.arrays else ends
+                        end = ("at", device, until.get(event.position, len(events)))
+                        come = ("come", device, event.position)
+                        yield TouchedTime(event, piece, come if event.semaphore else end)
 
 
 def _unsure(problem: DeviceProblem) -> DeviceProblem:
@@ -815,11 +928,6 @@ def _phase(kernel: Kernel, barrier: BodyReference) -> int:
     return barrier.arrivals * (sum(along) - len(along) + 1) * _whole(kernel)
 
 
-def _one(axis: str) -> tuple[tuple[str, ...], ...]:
-    """An axis of a cluster as groups of axes, none for ""."""
-    return ((axis,),) if axis else ()
-
-
 def _signals(events: Sequence[Event]) -> list[int]:
     """For each event the next one, or itself, that other threads see; one past the last where there is none."""
     found = [len(events)] * len(events)
@@ -832,7 +940,10 @@ def _signals(events: Sequence[Event]) -> list[int]:
 
 
 def waited(events: Sequence[Event]) -> dict[int, int]:
-    """Of what is started in order, by its place: the event that waits for it, one past the last where none does."""
+    """Of what is started in order, by its place: the event that waits for it, one past the last where none does.
+
+    events: of one thread, some of them or all.
+    """
     ends: dict[int, int] = {}
     open_: dict[str, list[list[int]]] = {name: [[]] for name in _IN_ORDER}
     for event in events:
@@ -851,7 +962,7 @@ def waited(events: Sequence[Event]) -> dict[int, int]:
                 for position in event.needs:
                     ends.setdefault(position, event.position)
     left = (position for groups in open_.values() for group in groups for position in group)
-    return dict.fromkeys(left, len(events)) | ends
+    return dict.fromkeys(left, events[-1].position + 1 if events else 0) | ends
 
 
 def _word(fence: Committed | TensorFence) -> str:
@@ -887,16 +998,24 @@ class ThreadTrace(Run):
     warp: of a warpgroup whose warps are threads of their own, which one; the first one also does what all do together.
     Where they do not meet, 0 is what they do together, and they are counted from 1 (`threads_of_each`).
     units: how much work it does, of what a GPU gives out.  inside: whether the turns of the loop over it are gone
-    through.
+    through.  arrays: in global memory, that are looked at.  touched, written: those that a warp touches by itself.
     """
 
     def __init__(
-        self, kernel: Kernel, places: Sequence[Place], number: int, warp: int = 0, units: int = 0, inside: bool = True
+        self,
+        kernel: Kernel,
+        places: Sequence[Place],
+        number: int,
+        warp: int = 0,
+        units: int = 0,
+        inside: bool = True,
+        arrays: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(kernel)
         self.number, self.place, self.warp = number, places[number], warp
-        self.units, self.inside = units, inside
-        self.writes_global = False
+        self.units, self.inside, self.arrays = units, inside, arrays
+        self.touched: set[str] = set()
+        self.written: set[str] = set()
         axes = [k for k, name in enumerate(kernel.grid_names) if name != kernel.threads]
         programs = [tuple(place[k] for k in axes) for place in places]
         # of each program of the cluster its first thread, which stands for it
@@ -962,8 +1081,7 @@ class ThreadTrace(Run):
         if isinstance(effect, Freed):
             self._frees(effect, here)
             return
-        target = writes_to(effect)
-        if isinstance(effect, Access) and _in_global(effect.view) and not (target and _by_warps(effect)):
+        if isinstance(effect, Access) and not self._looks_at(effect.view) and not _by_warps(effect):
             return
         on = self._at(here)
         held: Any = True
@@ -975,22 +1093,12 @@ class ThreadTrace(Run):
             held = one if isinstance(one, OpenCondition) else held
         spend(1 + on.steps // 4)
         on.steps = 0
-        self.writes_global |= target is not None and _in_global(target) and _by_warps(effect)
-        if isinstance(effect, Access) and not _in_global(effect.view):
-            does = {"read": "reads", "write": "writes", "add": ADDS}[effect.kind]
-            sure = held is True and effect.mask is None
-            # MMAs of a warpgroup on one accumulator come one after the other
-            adds = adds_to(effect) and effect.queue in ("", MMAS)
-            pieces = tuple(
-                self._piece(on, effect.view, here, effect.kind != "read", does, sure, adds, program)
-                for program in self._along(_one(effect.across))
-            )
-            self._note_used(effect, here)
-            self._note("use" if effect.queue else "touch", effect.spot, here, pieces=pieces, queue=effect.queue)
-            if effect.queue and effect.queue != MMAS:
-                self._note("close", effect.spot, here, queue=effect.queue)
-        elif isinstance(effect, Access):
-            return
+        if _by_warps(effect):
+            by_itself = {array_of(self.kernel, t.view.reference.name): t for t in touches(effect) if _in_global(t.view)}
+            self.touched |= set(by_itself)
+            self.written |= {name for name, touch in by_itself.items() if touch.writes}
+        if isinstance(effect, Access):
+            self._accesses(on, effect, here, held is True)
         elif held is not True and not _is_copy_out(effect):
             raise Unsupported(problems.THREAD_REACHES(_line(effect.spot), held))
         else:
@@ -1007,6 +1115,25 @@ class ThreadTrace(Run):
             needs = tuple(sorted(self._begun[one] for one in needed if one in self._begun))
             if needs:
                 self._note("used", access.spot, here, needs=needs)
+    def _accesses(self, on: Symbolic, access: Access, here: Here, sure: bool) -> None:
+        """A load or a store, or the part of an MMA that is one, of what is looked at."""
+        if not self._looks_at(access.view):
+            return
+        does = {"read": "reads", "write": "writes", "add": ADDS}[access.kind]
+        # MMAs of a warpgroup on one accumulator come one after the other
+        adds = adds_to(access) and access.queue in ("", MMAS)
+        pieces = tuple(
+            self._piece(on, access.view, here, access.kind != "read", does, sure and access.mask is None, adds, program)
+            for program in self._along((access.across,))
+        )
+        self._note_used(access, here)
+        self._note("use" if access.queue else "touch", access.spot, here, pieces=pieces, queue=access.queue)
+        if access.queue and access.queue != MMAS:
+            self._note("close", access.spot, here, queue=access.queue)
+
+    def _looks_at(self, view: View) -> bool:
+        """Whether what is done to a view is noted."""
+        return not _in_global(view) or array_of(self.kernel, view.reference.name) in self.arrays
 
     def _frees(self, freed: Freed, here: Here) -> None:
         """A scope ends before more memory is touched, which may lie in the same place: all has to be over there."""
@@ -1033,35 +1160,23 @@ class ThreadTrace(Run):
 
     def _orders(self, on: Symbolic, effect: Effect, here: Here, sure: bool = True) -> None:
         match effect:
-            case StartedCopy(source, target, semaphore, spot):
-                sides = ((source, False, "copies from"), (target, True, "copies into"))
-                pieces = tuple(
-                    self._piece(on, view, here, writes, does, sure and effect.mask is None)
-                    for view, writes, does in sides
-                    if not _in_global(view)
-                )
-                if semaphore.reference.in_order:
-                    queue = semaphore.reference.name
-                    self._note("start", spot, here, pieces=pieces, queue=queue)
-                    if effect.grouped:
-                        self._note("close", spot, here, queue=queue)
-                else:
-                    self._fills(on, effect, here)
+            case StartedCopy():
+                self._copies(on, effect, here, sure)
             case StartedUse(views, semaphore, spot, across):
                 pieces = tuple(
                     self._piece(on, view, here, False, "multiplies", True, program=program)
                     for view in views
-                    for program in self._along(_one(across))
+                    for program in self._along((across,))
                 )
                 self._note("use", spot, here, pieces=pieces, queue=semaphore.reference.name)
                 self._note("close", spot, here, queue=semaphore.reference.name)
-            case Wait(_, semaphore, spot, left) if semaphore.reference.in_order:
+            case Wait(_, semaphore, spot, left, of_reads) if semaphore.reference.in_order:
                 if self._perhaps and semaphore.reference.name == COPIES_OUT:
                     if left:
                         # how many of the last groups are left depends on which there are
                         raise Unsupported(problems.THREAD_REACHES(*self._perhaps))
                     self._perhaps = None
-                self._note("drain", spot, here, left or 0, queue=semaphore.reference.name)
+                self._note("drain", spot, here, left or 0, queue=semaphore.reference.name, of_reads=of_reads)
             case Wait(_, semaphore, spot) if semaphore.reference.by_name:
                 key = self._key(on, semaphore)
                 amount = self._phases[key] * _phase(self.kernel, semaphore.reference)
@@ -1085,6 +1200,22 @@ class ThreadTrace(Run):
             case _:
                 raise Unsupported(problems.BETWEEN_THREADS(_line(effect.spot)))
 
+    def _copies(self, on: Symbolic, copy: StartedCopy, here: Here, sure: bool) -> None:
+        """A copy that starts. One to tensor memory is done for all programs at once."""
+        queue = copy.semaphore.reference.name if copy.semaphore.reference.in_order else ""
+        pieces = [
+            self._piece(on, view, here, writes, does, sure and copy.mask is None, program=program)
+            for view, writes, does in ((copy.source, False, "copies from"), (copy.target, True, "copies into"))
+            if self._looks_at(view)
+            for program in (self._along((copy.across,)) if queue else [None])
+        ]
+        if not queue:
+            self._fills(on, copy, here, [piece for piece in pieces if not piece.writes])
+            return
+        self._note("start", copy.spot, here, pieces=tuple(pieces), queue=queue)
+        if copy.grouped:
+            self._note("close", copy.spot, here, queue=queue)
+
     def _arrives_by_name(self, on: Symbolic, barrier: View, amount: Term, here: Here, spot: Spot) -> None:
         """An arrival on a named barrier, which a run may leave out. Its phase is that of its number."""
         key = self._key(on, barrier)
@@ -1094,7 +1225,7 @@ class ThreadTrace(Run):
 
     def _arrives(self, on: Symbolic, signal: Signal, here: Here) -> None:
         """An arrival that comes when what the thread has begun on tensor memory has ended."""
-        keys = [self._key(on, signal.semaphore, program) for program in self._along(_one(signal.across))]
+        keys = [self._key(on, signal.semaphore, program) for program in self._along((signal.across,))]
         if len(keys) > 2:
             raise Unsupported(problems.BETWEEN_THREADS(_line(signal.spot)))
         self._note(
@@ -1107,23 +1238,26 @@ class ThreadTrace(Run):
             sent=keys[1] if keys[1:] else None,
         )
 
-    def _fills(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
-        """A copy into shared memory: into that of all programs along an axis each of them brings its share."""
-        sharing = self._along(_one(copy.across))
+    def _fills(self, on: Symbolic, copy: StartedCopy, here: Here, read: Sequence[DeviceMemory]) -> None:
+        """A copy into shared memory: into that of all programs along some axes each of them brings its share.
+
+        read: of its source, as far as that is looked at.
+        """
+        sharing = self._along((copy.across,))
         if copy.given:
             self._asks_for_work(on, copy, here)
             return
         if copy.led:
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, sharing[0])
-            self._note("start", copy.spot, here, share, key, (piece,))
+            self._note("start", copy.spot, here, share, key, (piece, *read))
             return
         for program in sharing:
             # shares of one copy are parts of their own: two of them never meet
             shared = len(sharing) > 1
             piece = self._piece(on, copy.target, here, True, "copies into", copy.mask is None, shared, program)
             share, key = _whole(self.kernel) // len(sharing), self._key(on, copy.semaphore, program)
-            self._note("start", copy.spot, here, share, key, (piece,))
+            self._note("start", copy.spot, here, share, key, (piece, *read))
 
     def _asks_for_work(self, on: Symbolic, copy: StartedCopy, here: Here) -> None:
         """What comes into the memory of all programs of a cluster, for which the first one has asked.
@@ -1161,14 +1295,29 @@ class ThreadTrace(Run):
         queue: str = "",
         sent: Key | None = None,
         by_name: bool = False,
+        of_reads: bool = False,
         needs: Place = (),
     ) -> None:
         place, turn = len(self.events), tuple(n for n in here.turns if type(n) is int)
         pieces += tuple(other for piece in pieces for other in self._aside(piece))
         event = Event(
-            kind, self.number, 0, place, spot, self.place, turn, amount, False, semaphore, sent, pieces, queue, by_name,
-            needs=needs,
-        )  # fmt: skip
+            kind,
+            self.number,
+            0,
+            place,
+            spot,
+            self.place,
+            turn,
+            amount,
+            False,
+            semaphore,
+            sent,
+            pieces,
+            queue,
+            by_name,
+            of_reads,
+            needs,
+        )
         self.events.append(event)
         if len(self.events) > MOST_EVENTS:
             raise Unsupported(problems.EVENTS_ONE_THREAD(MOST_EVENTS))
@@ -1190,6 +1339,10 @@ class ThreadTrace(Run):
         if not known:
             # which part is not known: all of it may be
             region = ViewedRegion(region.name, tuple((0, extent, 1) for extent in reference.dims), False)
+        if _in_global(view):
+            name = array_of(self.kernel, region.name)
+            region = ViewedRegion(name, region.runs, region.exact)
+            return DeviceMemory(0, (0, name, ()), region, writes, does, sure and known)
         memory = (0, region.name, here.turns[: len(reference.fresh_in)])
         # accumulators, and what else is no shared memory, are a thread's own
         own = self._programs[self._program] if program is None else program

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.devices import DeviceProblem
-from layoutproof.bodies.effects import Access, BodyReference, StartedCopy
+from layoutproof.bodies.effects import Access, BodyReference, Spot, StartedCopy
 from layoutproof.bodies.gpu_devices import gpus_of
 from layoutproof.bodies.warpgroups import Warpgroups, all_stored, threads_of
 from layoutproof.core.errors import Undecided
@@ -34,8 +35,22 @@ def of_threads(kernel: Kernel, *kinds: str) -> tuple[Obligation, ...]:
         found = [p for threads in run_of(kernel) for p in problems_of(threads) if p.kind in kinds]
     except Undecided as reason:
         return (Obligation(kernel.name, undecided(problems.THREADS_DEPEND(reason)), source=kernel.source),)
+    return (_worst(kernel, found),)
+
+
+def between_threads(kernel: Kernel, name: str, one: Spot, other: Spot) -> Obligation:
+    """Whether effects of two threads of a cluster never meet in an array of global memory without an order.
+
+    Raises Undecided where that is not known.
+    """
+    found = [p for threads in threads_of(kernel, frozenset((name,))) for p in threads.in_global(name, one, other)]
+    return replace(_worst(kernel, found), subject=name, source=one.source)
+
+
+def _worst(kernel: Kernel, found: Sequence[DeviceProblem]) -> Obligation:
+    """The answer of some problems."""
     first = next((p for p in found if p.sure), None) or next(iter(found), None)
-    return (answer_of(first) if first is not None else _proved(kernel),)
+    return answer_of(first) if first is not None else _proved(kernel)
 
 
 def reads_of_threads(kernel: Kernel) -> tuple[Obligation, ...]:

@@ -12,7 +12,7 @@ from jax._src.lib.mlir.dialects import llvm
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
-from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, SQUARES, TILED, F, H, Pair
+from tests.pallas.mosaic_gpu_pairs import FACTORS, LONG, ROWS, SQUARES, TILED, F, H, Pair
 
 
 def kernel(body: Callable[..., None], shape: tuple[int, ...], dtype: Any, threads: int, *scratch: Any) -> Any:
@@ -298,6 +298,103 @@ def squared(axes: tuple[str, ...] = ("c", "d")) -> Any:
     )
 
 
+def spread_over_all(axes: Any = (("c", "d"),)) -> Any:
+    """The same in a cluster of 2 x 2, of which each fetches a quarter of a part for all, and writes 16 rows.
+
+    axes: along which a barrier counts arrivals: of both together, or of each.
+    """
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, empty: Any) -> None:
+        quarter = (lax.axis_index("c") * 2 + lax.axis_index("d")) * 16
+
+        def turn(k: Any, carry: None) -> None:
+            pl.when(k > 0)(lambda: plgpu.barrier_wait(empty))
+            plgpu.copy_gmem_to_smem(x_gmem.at[pl.ds(k * 64, 64)], x_s, full, collective_axes=("c", "d"))
+            plgpu.barrier_wait(full)
+            o_gmem[pl.ds(k * 64 + quarter, 16)] = x_s[pl.ds(quarter, 16)] * 2
+            plgpu.barrier_arrive(empty)
+
+        lax.fori_loop(0, 8, turn, None)
+        plgpu.barrier_wait(empty)
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((512, 128), F),
+        cluster=(2, 2),
+        cluster_names=("c", "d"),
+        scratch_types=[plgpu.SMEM((64, 128), F), plgpu.Barrier(), plgpu.ClusterBarrier(collective_axes=axes)],
+    )
+
+
+def exchanged(met: bool = True, all_of_them: bool = True, arrives: str = "after", threads: int = 1) -> Any:
+    """2 x of f32[512,128] in clusters of 2, or by 2 threads: each stores 128 rows, and takes those of the other one.
+
+    They go through an array in global memory, of which each part is written and read once.
+    """
+
+    def body(x_gmem: Any, s_gmem: Any, o_gmem: Any, barrier: Any) -> None:
+        mine, first = lax.axis_index("c" if threads == 1 else "wg"), lax.axis_index("i") * 256
+        if arrives == "before":
+            plgpu.barrier_arrive(barrier)
+        s_gmem[pl.ds(first + mine * 128, 128)] = x_gmem[pl.ds(first + mine * 128, 128)] * 2
+        if arrives == "after":
+            plgpu.barrier_arrive(barrier)
+        if met:
+            plgpu.barrier_wait(barrier)
+        other = pl.ds(first + (1 - mine) * 128, 128)
+        o_gmem[other] = s_gmem[other]
+
+    mesh: dict[str, Any] = {"cluster": (2,), "cluster_names": ("c",)}
+    barrier: Any = plgpu.ClusterBarrier(collective_axes=("c",)) if all_of_them else plgpu.Barrier()
+    if threads > 1:
+        mesh, barrier = {"num_threads": threads, "thread_name": "wg"}, plgpu.Barrier(num_arrivals=threads)
+    out = jax.ShapeDtypeStruct((512, 128), F)
+    return plgpu.kernel(body, out_type=out, grid=(2,), grid_names=("i",), **mesh, scratch_types=[barrier])
+
+
+def exchanged_by_threads(met: bool = True, arrives: str = "after") -> Any:
+    """As of `exchanged`, by two threads of each of two programs."""
+    return exchanged(met, arrives=arrives, threads=2)
+
+
+def stored_by(one: bool = True) -> Any:
+    """2 x of f32[256,128], stored by one program of a cluster, or by both, which need not write the same."""
+
+    def body(x_gmem: Any, o_gmem: Any) -> None:
+        def stores() -> None:
+            o_gmem[...] = x_gmem[...] * 2
+
+        if one:
+            pl.when(lax.axis_index("c") == 0)(stores)
+        else:
+            stores()
+
+    return plgpu.kernel(body, out_type=jax.ShapeDtypeStruct((256, 128), F), cluster=(2,), cluster_names=("c",))
+
+
+def stored_over(reads_only: bool = False) -> Any:
+    """2 x of f32[256,128], which one program of a cluster stores over what the other one has copied there."""
+
+    def body(x_gmem: Any, o_gmem: Any, x_s: Any, full: Any, copied: Any) -> None:
+        @pl.when(lax.axis_index("c") == 0)
+        def _() -> None:
+            plgpu.copy_gmem_to_smem(x_gmem, x_s, full)
+            plgpu.barrier_wait(full)
+            plgpu.copy_smem_to_gmem(x_s, o_gmem)
+            plgpu.wait_smem_to_gmem(0, wait_read_only=reads_only)
+
+        plgpu.barrier_arrive(copied)
+        plgpu.barrier_wait(copied)
+
+        @pl.when(lax.axis_index("c") == 1)
+        def _() -> None:
+            o_gmem[...] = x_gmem[...] * 2
+
+    scratch = [plgpu.SMEM((256, 128), F), plgpu.Barrier(), plgpu.ClusterBarrier(collective_axes=("c",))]
+    out = jax.ShapeDtypeStruct((256, 128), F)
+    return plgpu.kernel(body, out_type=out, cluster=(2,), cluster_names=("c",), scratch_types=scratch)
+
+
 def spread_factors(all_of_them: bool = True, met: bool = True) -> Any:
     """f16[512,256] @ f16[256,512] in clusters of 2, of 128 rows each, that fetch the right operand together."""
 
@@ -560,6 +657,9 @@ THREAD_PAIRS = {
     "cluster: along c, with a barrier along d": Pair(
         squared, LONG, {"axes": ("d",)}, "dma_order", "turn 1 fetches for both along c, and the barrier counts d alone"
     ),
+    "cluster: for all along two axes, with a barrier along each": Pair(
+        spread_over_all, LONG, {"axes": ("c", "d")}, "dma_order", "3 of 4 are waited for, and all of them fetch"
+    ),
     "cluster: operands released for one": Pair(
         spread_factors, FACTORS, {"all_of_them": False}, "dma_order", "turn 2 fetches for both what one multiplies"
     ),
@@ -568,6 +668,39 @@ THREAD_PAIRS = {
     ),
     "cluster: a barrier that wants two arrivals of each": Pair(
         spread, LONG, {"wanted": 2}, "dma_order", "turn 1 waits for 4 arrivals, and each of the 2 has arrived once"
+    ),
+    "cluster: a load without a wait for the store": Pair(
+        exchanged, LONG * 2, {"met": False}, "body_races", "each loads from global memory what the other one stores"
+    ),
+    "cluster: a barrier of one program, and global memory": Pair(
+        exchanged,
+        LONG * 2,
+        {"all_of_them": False},
+        "body_races",
+        "each waits for itself, and loads what the other stores",
+    ),
+    "cluster: an arrival before the store": Pair(
+        exchanged,
+        LONG * 2,
+        {"arrives": "before"},
+        "body_races",
+        "the arrival says that 128 rows are stored, and comes first",
+    ),
+    "threads: a load without a wait for the store": Pair(
+        exchanged_by_threads, LONG * 2, {"met": False}, "body_races", "each loads what the other thread stores"
+    ),
+    "threads: an arrival before the store": Pair(
+        exchanged_by_threads, LONG * 2, {"arrives": "before"}, "body_races", "the store comes after the arrival"
+    ),
+    "cluster: both store to one place": Pair(
+        stored_by, ROWS, {"one": False}, "body_races", "256 x 128 by two programs without a barrier"
+    ),
+    "cluster: a store over a copy that has been read alone": Pair(
+        stored_over,
+        ROWS,
+        {"reads_only": True},
+        "body_races",
+        "the copy has read 256 x 128, and may not have written them",
     ),
     "threads: a named barrier without its wait": Pair(
         by_name, LONG, {"awaited": False}, "dma_order", "turn 2 fetches into slot 0, which turn 0 reads"

@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 _TREES = (
     *("tree", "args_tree", "transforms_treedef", "src_transforms_treedef", "dst_transforms_treedef"),
     *("barrier_transforms_treedef", "acc_transforms_tree", "a_transforms_tree", "b_transforms_tree"),
-    *("barrier_transforms_tree", "result_transforms_tree", "transforms_tree"),
+    *("barrier_transforms_tree", "result_transforms_tree", "transforms_tree", "smem_tree", "tmem_tree"),
+    *("a_scale_transforms_tree", "b_scale_transforms_tree", "a_sparse_metadata_transforms_tree"),
 )
 """Parameters that are trees of operands."""
 _PLAIN = frozenset({bool, int, float, str, type(None)})

@@ -14,6 +14,8 @@ no order either: two that meet in one element of any memory, one writing, are a 
 Of Triton all programs run at once, and an operation in one go (`atomic_add`) meets the same one in any order. Two
 elements of one store at one place are a race, too; what a program stores and loads again is unknown without a
 `debug_barrier`, since threads have the elements that the compiler gives them.
+Of a GPU barriers order what threads of a program, and programs of a cluster, do to an array in global memory. A copy
+there that comes after what another thread loaded or stored, or another program copied, is unknown.
 Windows that programs share are asked by `parallel_writes`. Two copies of one program are asked by `dma_order`.
 Source: docs/pallas/tpu/details.rst and distributed.md of JAX (0.10.2); `pltpu.InterpretParams(detect_races=True)` tells
 it for the sizes that are run, on two cores; the compiler says nothing.
@@ -28,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import combinations_with_replacement
 
 from layoutproof.bodies.barriers import ends_in_its_segment, odd, segment
@@ -54,8 +56,9 @@ from layoutproof.bodies.recurrence import difference
 from layoutproof.bodies.terms import inlined, names_in, renaming, replaced
 from layoutproof.bodies.touched import Touch, any_element, masked, same_place, touches
 from layoutproof.bodies.values import Index, Value
-from layoutproof.bodies.warpgroups import kept_apart
-from layoutproof.core.budget import budget
+from layoutproof.bodies.warpgroups import kept_apart, threads_of
+from layoutproof.core.budget import budget, effort
+from layoutproof.core.claim import Claim
 from layoutproof.core.errors import Undecided, Unsupported
 from layoutproof.core.folding import FALSE, all_of, any_of, fold, folded, negation
 from layoutproof.core.message import Template
@@ -70,8 +73,9 @@ from layoutproof.pallas.body_memory import Deciding
 from layoutproof.pallas.device_problems import of_devices
 from layoutproof.pallas.rules.body_in_bounds import about
 from layoutproof.pallas.rules.initialised import reads_unwritten
-from layoutproof.pallas.thread_problems import of_threads
+from layoutproof.pallas.thread_problems import between_threads, of_threads
 from layoutproof.pallas.triton_threads import of_own_threads
+from layoutproof.solvers.decide import proves
 
 ON_DEVICE = Template("pallas.body_races_on_device", "programs on {device}: not modelled")
 ATOMICS_ORDER = Template("pallas.body_races_atomics_order", "atomic operations whose results are used may order them")
@@ -100,6 +104,9 @@ HOLDS_OTHERS = Template("pallas.body_races_holds_others", "whether {name} holds 
 HOLDS_OPEN = Template(
     "pallas.body_races_holds_open", "{reason}: not known, it {does} before it writes there in the same program"
 )
+WAIT_FOR_EACH_OTHER = Template(
+    "pallas.body_races_wait_for_each_other", "programs that share memory may wait for each other"
+)
 SCRATCH_OF_OTHERS = Template(
     "pallas.body_races_scratch_of_others", "{which}: they may run at the same time, on cores with scratch of their own"
 )
@@ -115,7 +122,7 @@ SETTLED_BY_ON_GPU = "choose elements by program ids and axis_index, or put a bar
 FEW_TOUCHES = 2
 """Of fewer effects on arrays of a GPU their pairs are asked, of more its threads are run."""
 WALK = 200_000
-"""The budget for running them."""
+"""The budget for running them, once for each question about them."""
 MOST_PAIRS = 400
 """Pairs of effects on one array that are asked; more are over budget."""
 
@@ -359,11 +366,18 @@ def _shared(kernel: Kernel, pair: Beside, name: str, own: Sequence[Touch], paral
         return
     apart = [k for k in parallel if kernel.grid_names[k] not in kernel.together]
     within = [k for k in parallel if k not in apart]
+
+    @cache
+    def runs() -> bool:
+        with budget(WALK, effort()), suppress(Undecided):
+            return kernel.by_events and not kernel.body.unmodelled and bool(threads_of(kernel, frozenset((name,))))
+        return False
+
     for a, b in pairs:
         if apart:
             yield partial(_pair, kernel, pair, name, a, b, apart)
         if within:
-            yield partial(_pair, kernel, pair, name, a, b, within, "programs that share memory may wait for each other")
+            yield partial(_in_cluster, kernel, pair, name, a, b, within, runs)
 
 
 def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
@@ -373,6 +387,22 @@ def _place_in_array(kernel: Kernel, touch: Touch, place: Index) -> Index:
         return place
     # of a batch each program sees its own part of the array
     return tuple(in_array(kernel.operands[reference.position], place))
+
+
+def _in_cluster(
+    kernel: Kernel, pair: Beside, name: str, a: Touch, b: Touch, within: Sequence[int], runs: Callable[[], bool]
+) -> Obligation:
+    """As of `_pair`, of programs that share memory: where they may meet, barriers are looked at that order them.
+
+    runs: whether it is known what their threads do. That has a budget of its own, beside that of the question.
+    """
+    found = _pair(kernel, pair, name, a, b, within, WAIT_FOR_EACH_OTHER())
+    if not runs():
+        return found
+    with budget(WALK, effort()), suppress(Undecided):
+        if not (isinstance(found.claim, Claim) and proves(found.claim, effort=effort())):
+            return between_threads(kernel, name, a.spot, b.spot)
+    return found
 
 
 def _pair(

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from layoutproof.bodies import problems as body_problems
 from layoutproof.bodies.claims import not_modelled
 from layoutproof.bodies.effects import TENSOR, Access, Body, Effect, StartedUse, View
 from layoutproof.core.element_types import ELEMENT_BITS
@@ -100,13 +101,17 @@ COLUMNS_OF, TWICE = 8, 2
 
 @dataclass(frozen=True)
 class _Product:
-    """One product. left: in shared or in tensor memory.  together: whether two programs of a cluster do it."""
+    """One product. left: in shared or in tensor memory.  together: whether two programs of a cluster do it.
+
+    plain: whether it has no scales, and its operands are not sparse.
+    """
 
     acc: View
     left: View
     right: View
     together: bool
     source: str
+    plain: bool
 
     @property
     def shared(self) -> list[View]:
@@ -139,12 +144,16 @@ def _products(effects: Sequence[Effect]) -> Iterator[_Product]:
         before = [one for one in effects[max(k - 4, 0) : k] if isinstance(one, Access)]
         sums = [one for one in before[-2:] if one.kind != "read"]
         reads = before[: len(before) - len(sums)]
-        yield _Product(sums[-1].view, reads[-2].view, reads[-1].view, bool(effect.across), effect.spot.source)
+        # scales, and what is left of sparse operands, lie in tensor memory
+        plain = all(view.reference.memory == "shared" for view in effect.views)
+        yield _Product(sums[-1].view, reads[-2].view, reads[-1].view, bool(effect.across), effect.spot.source, plain)
 
 
 def _settled(one: _Product) -> Settled:
     if one.acc.dims is None or one.right.dims is None or one.left.dims is None:
         return undecided(problems.OPERAND_VIEW())
+    if not one.plain:
+        return undecided(body_problems.TENSOR_SCALES())
     if any(turned(view) is None for view in (one.acc, one.left, one.right)):
         return undecided(problems.OPERAND_VIEW())
     tensor = [one.acc, *([] if one.shared else [one.left])]

@@ -25,7 +25,7 @@ from math import prod
 from operator import mul
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import COPIES_IN, Body, StartedCopy, View
+from layoutproof.bodies.effects import COPIES_IN, TENSOR, Body, StartedCopy, View
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
@@ -88,7 +88,7 @@ def obligations(kernel: Kernel) -> tuple[Obligation, ...]:
         for effect in body.effects
         if isinstance(effect, StartedCopy)
         and _sides(effect)[1].reference.memory == "shared"
-        and effect.semaphore.reference.name != COPIES_IN
+        and effect.semaphore.reference.name not in (COPIES_IN, TENSOR)
     ]
     if not found and not body.unmodelled:
         return ()
@@ -125,7 +125,7 @@ def _settled(kernel: Kernel, copy: StartedCopy) -> Settled:
     together = 1
     if copy.across and not copy.led:
         extents = dict(zip(kernel.grid_names, kernel.grid, strict=True))
-        together = int(extents[copy.across])
+        together = prod(int(extents[axis]) for axis in copy.across)
     return next(_refusals(copy, bits, tiling, together), by_rule(""))
 
 

@@ -25,7 +25,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from layoutproof.bodies.claims import not_modelled
-from layoutproof.bodies.effects import Access, Body, Effect, StartedUse, View
+from layoutproof.bodies.effects import MMAS, Access, Body, Effect, StartedUse, View
 from layoutproof.core.element_types import ELEMENT_BITS
 from layoutproof.core.message import Template
 from layoutproof.kernel.kernel import Kernel
@@ -117,7 +117,9 @@ def signed(right: View, source: str) -> list[Obligation]:
 def _products(effects: Sequence[Effect]) -> Iterator[tuple[Access, StartedUse]]:
     """Each product with what it adds to, which the effect before it says."""
     for before, effect in pairwise(effects):
-        if isinstance(effect, StartedUse) and isinstance(before, Access) and before.kind == "add":
+        if not isinstance(effect, StartedUse) or effect.semaphore.reference.name != MMAS:
+            continue
+        if isinstance(before, Access) and before.kind == "add":
             yield before, effect
 
 
