@@ -625,7 +625,7 @@ class Warpgroups(Devices):
         return self._ordering is self or not by_tensor or self._ordering.before(one, other)
 
     def _in_order(self, one: TouchedTime, other: TouchedTime) -> bool:
-        if one.piece.region.name in self.apart and one.event.device != other.event.device:
+        if one.piece.region.name in self.arrays and one.event.device != other.event.device:
             # what they write need not be the same
             return False
         return one.event.queue == other.event.queue == "" and super()._in_order(one, other)

@@ -170,6 +170,7 @@ def program_of(
         source="kernel.py:1",
         body=SimpleNamespace(
             references=[SimpleNamespace(name=name, arrivals=count, **kind) for name, count in arrivals.items()],
+            effects=(),
             asks=frozenset({"wg"}),
         ),
     )
