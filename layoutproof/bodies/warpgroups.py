@@ -1115,6 +1115,7 @@ class ThreadTrace(Run):
             needs = tuple(sorted(self._begun[one] for one in needed if one in self._begun))
             if needs:
                 self._note("used", access.spot, here, needs=needs)
+
     def _accesses(self, on: Symbolic, access: Access, here: Here, sure: bool) -> None:
         """A load or a store, or the part of an MMA that is one, of what is looked at."""
         if not self._looks_at(access.view):
