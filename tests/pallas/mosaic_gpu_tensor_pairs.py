@@ -572,7 +572,7 @@ TENSOR_PAIRS = {
         doubled, SQUARES, {"after": False}, "dma_order", "a store and the MMA after it: the barrier orders no sums"
     ),
     "sum in its place: stored before it was loaded": Pair(
-        doubled, SQUARES, {"used": False}, "dma_order", "zeros are stored, and nothing has waited for the load"
+        doubled, SQUARES, {"used": False}, "dma_order", "zeros go there while the load may still read"
     ),
     "sum in its place: stored and not committed": Pair(
         doubled, SQUARES, {"commit": False}, "dma_order", "the store may run when the next MMA adds"

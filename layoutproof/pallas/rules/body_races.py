@@ -153,12 +153,17 @@ def obligations(kernel: Kernel) -> tuple[Due, ...]:
         elif name:
             own = [touch for touch in touched if _array(kernel, touch.view.reference) == name]
             found += _shared(kernel, pair, name, own, parallel)
-    for reference in body.references:
-        # a subcore runs one program, and finds nothing that another one has left in memory of its own
-        if reference.role == "scratch" and not kernel.subcores:
-            own = [touch for touch in touched if touch.view.reference is reference]
-            found += _carried(kernel, body, pair, own, parallel)
+    # a subcore runs one program, and finds nothing that another one has left in memory of its own
+    for own in () if kernel.subcores else _of_scratch(body, touched):
+        found += _carried(kernel, body, pair, own, parallel)
     return tuple(found) or (Obligation(kernel.name, by_rule(""), source=kernel.source),)
+
+
+def _of_scratch(body: Body, touched: Sequence[Touch]) -> Iterator[list[Touch]]:
+    """What is touched of each scratch."""
+    for reference in body.references:
+        if reference.role == "scratch":
+            yield [touch for touch in touched if touch.view.reference is reference]
 
 
 def _walked(kernel: Kernel, touched: Sequence[Touch]) -> frozenset[str]:
