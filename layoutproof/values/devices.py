@@ -216,7 +216,7 @@ def _broadcast(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
 
 def _axis_index(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis = equation.params["axis_name"]
-    if on.warp is not None and axis == on.warp[0]:
+    if on.warp is not None and str(axis) == on.warp[0]:
         return [Known(np.asarray(on.warp[1], np.int32))]
     if on.device is not None and axis in dict(on.mesh):
         # of one axis alone, however many devices there are
