@@ -260,6 +260,13 @@ class ClusterThreads(Lockstep):
                 land()
 
 
+    def ends(self) -> None:
+        """The programs have ended: what they copy out is there, and that they waited for its reads is a premise."""
+        for (_, _, inwards), groups in self._groups.items():
+            for land in [] if inwards else [land for group in groups for land in group]:
+                land()
+
+
 def _single(on: Walking, view: ElementView) -> tuple[PhasedBarrier, int]:
     """A barrier, with the place in it that is meant."""
     if not isinstance(view.memory, PhasedBarrier):
@@ -316,5 +323,6 @@ def run_clusters(
         while left:
             on.lockstep = lockstep = ClusterThreads(axes, cluster, threads, left.pop(0), left)
             lockstep.run(on, thread, [cast("list[Shaped]", list(given))] * many)
+            lockstep.ends()
     finally:
         on.mesh, on.device, on.lockstep = mesh, device, None
