@@ -45,6 +45,8 @@ Places = np.ndarray[Any, Any]
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
+_CODE = "inline_mgpu_p"
+"""The primitive of code of the compiler."""
 _NO_SWIZZLE = 16
 """The width of rows, in bytes, within which nothing is swizzled."""
 
@@ -525,6 +527,11 @@ def _is_given_work(on: Walking, equation: Equation, operands: list[Shaped]) -> l
     return [*(Known(np.asarray(place[name], np.int32)) for name in names), more]
 
 
+def gives_what_code_computes(equation: Equation) -> bool:
+    """Whether an equation is code of which nothing is known, or that gives what it computes in registers."""
+    return equation.primitive.name == _CODE and (equation.params.get("code") is None or bool(equation.outvars))
+
+
 def _inline(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`inline_mgpu`: named barriers say who goes on when, fences and waits for tensor memory are no values.
 
@@ -587,7 +594,7 @@ PRIMITIVES: dict[str, Rule] = {
     "commit_tmem": _nothing,
     "try_cluster_cancel": _asks_for_work,
     "query_cluster_cancel": _is_given_work,
-    "inline_mgpu_p": _inline,
+    _CODE: _inline,
     "layout_cast": _same,
     "set_max_registers_p": _nothing,
 }

@@ -4,6 +4,10 @@ Read from jax/_src/pallas/mosaic_gpu (jax 0.10.2). Memory that a scope allocates
 accumulators are a thread's own, and begin with zeros (`_run_scoped_lowering_rule` in lowering.py). Scopes of several
 threads that are one are those of one equation, as often as each has come there.
 
+Named barriers are those of a program: who waits goes on when the phase ends in which it has arrived. The work of
+clusters that have not begun goes to the one that asks first (`dynamic_scheduling_loop`): that any order gives the same
+is a premise, too.
+
 Arrivals on a barrier add up, and the k-th wait of a thread on it is for the end of its k-th phase: so who goes on first
 is nothing to what is computed. That nothing is touched which another thread, a copy or an MMA touches at the same time
 is a premise of the answer (`dma_order`, `commit_smem`, `body_races`). The warps of a warpgroup (`WarpMesh`) are threads
@@ -258,7 +262,6 @@ class ClusterThreads(Lockstep):
         while len(groups) - 1 > left:
             for land in groups.pop(0):
                 land()
-
 
     def ends(self) -> None:
         """The programs have ended: what they copy out is there, and that they waited for its reads is a premise."""

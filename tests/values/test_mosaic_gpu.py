@@ -227,7 +227,7 @@ def by_other_threads(x: Any, o: Any, x_s: Any, filled: Any) -> None:
 
 REFUSED = {
     "registers": (doubling(voted), "computes in registers"),
-    "a barrier that is for others too": (doubling(by_other_threads), "for ever"),
+    "named barrier": (doubling(by_other_threads), "for ever"),
     "reduction": (doubling(added), "combines"),
     "condition": (doubling(chosen), "condition"),
     "read back": (doubling(read_back), "global"),
