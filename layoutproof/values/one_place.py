@@ -16,9 +16,9 @@ from layoutproof.bodies.regions import ViewedRegion
 
 if TYPE_CHECKING:
     from layoutproof.bodies.effects import BodyReference
-    from layoutproof.values.memory import ElementView
 
 Array = np.ndarray[Any, Any]
+Box = tuple[slice | int, ...]
 
 
 class OnePlace:
@@ -34,32 +34,29 @@ class OnePlace:
         for other in self._stored:
             self._spoils(other, _runs(other.dims), [reference])
 
-    def stores(self, reference: BodyReference, view: ElementView, mask: Array | None = None) -> None:
-        """Something is stored to elements of an array. mask: which of them, None for all."""
+    def stores(self, reference: BodyReference, box: Box | None, at: Array | None, mask: Array | None = None) -> None:
+        """Something is stored to elements of an array, as of `ElementView`. mask: which of them, None for all."""
         self._stored.add(reference)
         held = self.doubts[reference]
-        if view.at is not None or mask is not None:
-            at = np.arange(held.size).reshape(held.shape) if view.places is None else view.places
+        if at is not None or mask is not None:
+            at = np.arange(held.size).reshape(held.shape) if at is None else at
             chosen = at[at >= 0] if mask is None else at[(at >= 0) & np.broadcast_to(mask, at.shape)]
             if not chosen.size:
                 return
             held.reshape(-1)[chosen] = False
             runs = [(int(k.min()), int(k.max() - k.min()) + 1) for k in np.unravel_index(chosen, held.shape)]
         else:
-            box = view.box or tuple(slice(None) for _ in held.shape)
+            box = box or tuple(slice(None) for _ in held.shape)
             held[box] = False
-            along = [
-                range(n)[p] if isinstance(p, slice) else range(p, p + 1) for p, n in zip(box, held.shape, strict=True)
-            ]
-            runs = [(min(each), max(each) - min(each) + 1) if each else (0, 0) for each in along]
+            runs = [_run(piece, extent) for piece, extent in zip(box, held.shape, strict=True)]
         self._spoils(reference, runs, list(self.doubts))
 
-    def is_doubtful(self, reference: BodyReference, view: ElementView) -> bool:
+    def is_doubtful(self, reference: BodyReference, box: Box | None, at: Array | None) -> bool:
         """Whether some elements of an array hold bits of another one."""
         held = self.doubts[reference]
-        if view.at is not None:
-            return bool(held.reshape(-1)[np.maximum(view.at, 0)].any())
-        return bool((held if view.box is None else held[view.box]).any())
+        if at is not None:
+            return bool(held.reshape(-1)[np.maximum(at, 0)].any())
+        return bool((held if box is None else held[box]).any())
 
     def _spoils(
         self, reference: BodyReference, runs: Sequence[tuple[int, int]], others: Sequence[BodyReference]

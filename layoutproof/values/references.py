@@ -363,7 +363,7 @@ def load(on: Walking, view: ElementView) -> Shaped:
 def _known(on: Walking, view: ElementView) -> None:
     """Raises where elements hold bits of another array that has the same place."""
     place = getattr(view.memory, "place", None)
-    if place is not None and place.doubts.is_doubtful(place.reference, view):
+    if place is not None and place.doubts.is_doubtful(place.reference, view.box, view.at):
         raise on.refuse("elements that hold bits of another array in the same place (RefUnion)")
 
 
@@ -385,7 +385,8 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
         return
     memory.changed = True
     if memory.place is not None:
-        memory.place.doubts.stores(memory.place.reference, view, mask)
+        at = view.at if mask is None else view.places
+        memory.place.doubts.stores(memory.place.reference, view.box, at, mask)
     if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
