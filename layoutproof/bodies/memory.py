@@ -55,12 +55,14 @@ from layoutproof.kernel.contents import entry as known_entry
 from layoutproof.kernel.kernel import Kernel, Table
 from layoutproof.kernel.scalar_memory import every_table
 
-_BATCH = "ExpandLeadingBatchDimensionsTransform"
-PLACES = ("UnswizzleRef", "UntilingTransform", _BATCH)
+BATCH = "ExpandLeadingBatchDimensionsTransform"
+PLACES = ("UnswizzleRef", "UntilingTransform", BATCH)
 """Transforms of memory of a GPU that say where its elements lie and change none: a reference has the shape that they
 give, and is the same through them."""
 ALIASED = "ExtractAliasedRef"
 """The transform that shows one of several arrays that have one place (`RefUnion`)."""
+Lies = tuple[tuple[str, int, int] | None, tuple[int, ...], str, tuple[tuple[int, ...], ...], int, str, int]
+"""Of an array in a place that it shares its bytes, its shape, its type, and how it lies there."""
 _TENSOR_ROWS = 128
 """Rows of an array that has one in each lane of tensor memory."""
 _INTEGERS = frozenset(("s8", "s16", "s32", "u8", "u16", "u32"))
@@ -78,9 +80,9 @@ def view_of(on: Pass, value: BodyValue | Transformed) -> View:
 def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None, ...] | None) -> View:
     """A view through more transforms."""
     left = transforms if isinstance(transforms, tuple) else (transforms,)
-    if left and isinstance(left[0], Other) and left[0].kind == ALIASED:
-        lies = tuple(takewhile(lambda each: isinstance(each, Other) and each.kind in PLACES, left[1:]))
-        view, left = View(_member(on, view, left[0], lies)), left[1 + len(lies) :]
+    if (member := place_of(left)) is not None:
+        alias, lies, left = member
+        view = View(_member(on, view, alias, lies))
     for transform in left:
         if isinstance(transform, Other) and transform.kind in PLACES:
             if view.steps:
@@ -94,32 +96,67 @@ def through(on: Pass, view: View, transforms: Transform | tuple[Transform | None
 
 def _member(on: Pass, union: View, transform: Other, lies: Sequence[Transform | None]) -> BodyReference:
     """One of several arrays that have one place (`RefUnion`), each a reference of its own; one for equal ones."""
-    around, parts = union.reference, transform.parts
-    tensor = around.memory == "tmem"
+    around = union.reference
     if union.steps or around.memory not in ("shared", "tmem") or around.within or not on.kernel.by_events:
         raise UnsupportedOp(problems.VIEW_THROUGH(transform.kind))
+    wanted = aliased(around, transform, lies)
+    for one in on.references:
+        if one.within is not None and as_it_lies(one) == as_it_lies(wanted):
+            return one
+    found = replace(wanted, name=on.named("scoped"))
+    on.references.append(found)
+    return found
+
+
+def as_it_lies(reference: BodyReference) -> Lies:
+    """What two equal arrays in one place have in common.
+
+    Args:
+        reference: One of the arrays.
+    """
+    one = reference
+    return one.within, one.dims, one.dtype, one.tilings, one.swizzle, one.lanes, one.packing
+
+
+def aliased(around: BodyReference, transform: Other, lies: Sequence[Transform | None]) -> BodyReference:
+    """An array in a place that it shares with others (`RefUnion`), under the name of the place.
+
+    Args:
+        around: The place.
+        transform: That of the array.
+        lies: Those that say how it lies there.
+    """
+    parts, tensor = transform.parts, around.memory == "tmem"
     dtype, shape = element_type(parts["dtype"]), tuple(map(int, parts["shape"]))
     dims, tilings, swizzle = _lies(shape, lies)
     lanes, packing = parts["layout"] if tensor else ("", 0)
     size = int(parts["columns"]) if tensor else -(-prod(dims) * ELEMENT_BITS[dtype] // 8)
     first = int(parts["offset"])
-    within = (around.name, first, first + size)
-    for one in on.references:
-        if (one.within, one.dims, one.dtype, one.tilings, one.swizzle) == (within, dims, dtype, tilings, swizzle):
-            return one
-    found = replace(
+    return replace(
         around,
-        name=on.named("scoped"),
         dims=dims,
         dtype=dtype,
         tilings=tilings,
         swizzle=swizzle,
         lanes=lanes,
         packing=packing,
-        within=within,
+        within=(around.name, first, first + size),
     )
-    on.references.append(found)
-    return found
+
+
+def place_of(
+    transforms: Sequence[Transform | None],
+) -> tuple[Other, tuple[Transform | None, ...], tuple[Transform | None, ...]] | None:
+    """Of a view of an array in a place that it shares: (its transform, how it lies, what is left); None of others.
+
+    Args:
+        transforms: Those of the view, from the place on.
+    """
+    first = transforms[0] if transforms else None
+    if not isinstance(first, Other) or first.kind != ALIASED:
+        return None
+    lies = tuple(takewhile(lambda each: isinstance(each, Other) and each.kind in PLACES, transforms[1:]))
+    return first, lies, tuple(transforms[1 + len(lies) :])
 
 
 def _steps(on: Pass, view: View, transform: Transform) -> tuple[ViewStep, ...]:
@@ -640,21 +677,21 @@ def _lies(
         if transform.kind == "UntilingTransform":
             tilings.append(tuple(map(int, transform.parts["tiling"])))
             dims = _untiled(dims, tilings[-1])
-        elif transform.kind == _BATCH:
-            dims = _batched(dims, tuple(map(int, transform.parts["batch_shape"])))
+        elif transform.kind == BATCH:
+            dims = batched(dims, tuple(map(int, transform.parts["batch_shape"])))
         else:
             swizzle = int(transform.parts["swizzle"])
     return dims, tuple(tilings), swizzle
 
 
-def _batched(dims: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
+def batched(dims: tuple[int, ...], batch: tuple[int, ...]) -> tuple[int, ...]:
     """The shape of arrays of tensor memory that lie side by side in its columns. Of other rows it may be another one.
 
-    >>> _batched((128, 512), (2,))
+    >>> batched((128, 512), (2,))
     (2, 128, 256)
     """
     if len(dims) != 2 or dims[0] != _TENSOR_ROWS or dims[1] % prod(batch):
-        raise UnsupportedOp(problems.MEMORY_THROUGH(_BATCH))
+        raise UnsupportedOp(problems.MEMORY_THROUGH(BATCH))
     return (*batch, dims[0], dims[1] // prod(batch))
 
 

@@ -15,7 +15,6 @@ that is started behind it (`async_copy_smem_to_tmem` of jax 0.12). A load of ten
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -51,7 +50,18 @@ from layoutproof.bodies.programs import axis_of
 from layoutproof.bodies.values import Value, dims_of
 from layoutproof.core.folding import FALSE, TRUE, any_of, fold, folded, linear, negation
 from layoutproof.core.term import ONE, ZERO, Term
-from layoutproof.ir.program import CodeStep, Dtype, Equation, Variable, element_type_named, leaves_in, planted
+from layoutproof.ir.gpu_code import (
+    LOADED,
+    NAMED_BARRIERS,
+    STORED,
+    WARP,
+    NamedBarrier,
+    is_proxy_fence,
+    named_barrier,
+    statements,
+    tensor_fence,
+)
+from layoutproof.ir.program import Dtype, Equation, Variable, element_type_named, leaves_in, planted
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
@@ -452,23 +462,11 @@ def _claimed(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bo
     return [*ids, more]
 
 
-_NAMED_BARRIER = re.compile(r"bar(?:rier)?(?:\.cta)?\.(sync|arrive)(?:\.aligned)?\s+(\$?\d+)\s*,\s*(\d+)")
-"""A named barrier in assembly: what is done, which one, for how many threads (PTX ISA, bar, barrier)."""
-_BARRIERS = {"nvvm.barrier": "bar.sync", "nvvm.barrier.arrive": "bar.arrive"}
-"""Operations of MLIR that are one of a named barrier: their operands are which one, and for how many threads."""
-_TENSOR_WAITS = {
-    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<load>": TENSOR_LOADS,
-    "nvvm.tcgen05.wait kind=#nvvm.tcgen05_wait<store>": TENSOR_STORES,
-}
+_TENSOR_WAITS = {LOADED: TENSOR_LOADS, STORED: TENSOR_STORES}
 """Waits of each warp for what it has started on tensor memory itself.
 
 What its warpgroup then does together, which warps have to meet for, is looked at where JAX puts no barriers around it.
 """
-_TENSOR_FENCE = re.compile(r"(?:nvvm\.tcgen05\.fence kind=#nvvm\.tcgen05_fence<|tcgen05\.fence::)(before|after).*")
-"""What `TensorFence` is, as MLIR and as assembly (PTX ISA, tcgen05.fence)."""
-NAMED_BARRIERS = 16
-"""Those that a program has (PTX ISA, bar, barrier)."""
-_WARP = 32
 
 
 def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[BodyValue]:
@@ -477,45 +475,29 @@ def _inline(on: Pass, equation: Equation, operands: list[BodyValue]) -> list[Bod
     if steps is None:
         raise UnsupportedOp(problems.INLINE_CODE())
     for step in steps:
-        for done in _statements(step):
-            if done.startswith(("fence.proxy.", "nvvm.fence.proxy")):
+        for done in statements(step):
+            if is_proxy_fence(done):
                 continue
             if done in _TENSOR_WAITS and not on.kernel.ordered:
                 _wait_in_order(on, _TENSOR_WAITS[done])
                 continue
-            fence = _TENSOR_FENCE.fullmatch(done)
-            if fence is not None and on.kernel.by_events:
-                on.effects.append(TensorFence(on.spot(), fence[1] == "before"))
+            if (fence := tensor_fence(done)) and on.kernel.by_events:
+                on.effects.append(TensorFence(on.spot(), fence == "before"))
                 continue
-            found = _NAMED_BARRIER.fullmatch(done)
-            if found is None:
+            found = named_barrier(step, done)
+            if found is None or found.number is None or found.threads % WARP or not on.kernel.by_events:
                 raise UnsupportedOp(problems.INLINE_OPERATION(done))
-            _meets(on, step, operands, *found.groups())
+            _meets(on, operands, found, found.number)
     held = [as_array(operand) for operand in operands]
     if any(not dims_of(variable.aval) for variable in equation.outvars):
         raise UnsupportedOp(problems.INLINE_NUMBER())
     return [_computed(on, variable, held) for variable in equation.outvars]
 
 
-def _statements(step: CodeStep) -> list[str]:
-    """What an operation does, each as a line of assembly, or as MLIR names it."""
-    if step.name == "llvm.inline_asm":
-        return [part.strip() for part in step.text.split(";") if part.strip()]
-    if step.name in _BARRIERS and len(step.operands) == 2 and isinstance(step.operands[1], int):
-        return [f"{_BARRIERS[step.name]} $0, {step.operands[1]}"]
-    told = ("nvvm.tcgen05.wait", "nvvm.tcgen05.fence")
-    return [f"{step.name} {step.text}" if step.name in told else step.name]
-
-
-def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, which: str, threads: str) -> None:
+def _meets(on: Pass, operands: Sequence[BodyValue], done: NamedBarrier, number: int | str) -> None:
     """`bar.arrive`, an arrival of each warp on a named barrier, or `bar.sync`, which also waits for those of all."""
-    number: int | str | None = int(which) if which[0] != "$" else None
-    if which[0] == "$" and int(which[1:]) < len(step.operands):
-        number = step.operands[int(which[1:])]
-    if number is None or int(threads) % _WARP or not on.kernel.by_events:
-        raise UnsupportedOp(problems.INLINE_OPERATION(f"bar.{does} {which}, {threads}"))
     at = _barrier_number(on, operands, number)
-    name = f"barriers of {threads} threads"
+    name = f"barriers of {done.threads} threads"
     found = next((r for r in on.references if r.name == name), None)
     if found is None:
         found = BodyReference(
@@ -524,14 +506,14 @@ def _meets(on: Pass, step: CodeStep, operands: Sequence[BodyValue], does: str, w
             (NAMED_BARRIERS,),
             "barrier",
             "semaphore",
-            arrivals=int(threads) // _WARP,
+            arrivals=done.threads // WARP,
             by_name=True,
         )
         on.references.append(found)
     part = ViewStep("slices", found.dims, (), (Slice(at, ONE, single=True),))
     slot = View(found, (part,))
     on.effects.append(Signal(slot, Term("int", 1 if on.warps else WARPS), on.spot()))
-    if does == "sync":
+    if done.waits:
         on.effects.append(Wait(slot, slot, on.spot()))
 
 

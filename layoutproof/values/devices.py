@@ -216,12 +216,14 @@ def _broadcast(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
 
 def _axis_index(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     axis = equation.params["axis_name"]
-    if on.warp is not None and axis == on.warp[0]:
+    if on.warp is not None and str(axis) == on.warp[0]:
         return [Known(np.asarray(on.warp[1], np.int32))]
     if on.device is not None and axis in dict(on.mesh):
         # of one axis alone, however many devices there are
         names, extents = [name for name, _ in on.mesh], [n for _, n in on.mesh]
         return [Known(np.asarray(np.unravel_index(on.device, extents)[names.index(axis)], np.int32))]
+    if not all(isinstance(name, str) for name in (axis if isinstance(axis, tuple | list) else (axis,))):
+        raise on.refuse(f"an index along {axis}, which is no axis of the mesh here")
     places = {d: k for group in _groups(on, axis) for k, d in enumerate(group)}
     if on.device is not None:
         return [Known(np.asarray(places[on.device], np.int32))]

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from layoutproof.bodies.effects import BodyReference
+from layoutproof.bodies.memory import Lies
 from layoutproof.ir.program import Dtype, Other
 from layoutproof.values.kinds import Kind, Shaped
 from layoutproof.values.known import BitWords, Known, combined, data_of, moved
+from layoutproof.values.one_place import OnePlace
 
 Array = np.ndarray[Any, Any]
 Piece = slice | int | Array
@@ -24,6 +27,7 @@ class HeldMemory:
 
     changed: whether something was stored to it.  missing: of integers those that nobody wrote, None of none.
     layout: the transforms that say where the elements of memory of a GPU lie: it is seen through these alone.
+    members: of a place that several arrays share, these.  place: of one of these, the place.
     Who reads `value` may keep it, so the next store makes a copy; until somebody reads it, stores are made in place.
     """
 
@@ -35,6 +39,8 @@ class HeldMemory:
         self._own = False
         self.shape: tuple[int, ...] = tuple(value.shape)
         self.changed = False
+        self.members: dict[Lies, HeldMemory] = {}
+        self.place: SharedPlace | None = None
 
     @property
     def value(self) -> Shaped:
@@ -83,14 +89,28 @@ class HeldMemory:
         return f"Memory({self.name}, {self.shape})"
 
 
+@dataclass(frozen=True)
+class SharedPlace:
+    """Where one of several arrays lies that have one place. around: all of it.  reference: which one it is.
+
+    doubts: which of their elements hold bits of another one.
+    """
+
+    around: HeldMemory
+    reference: BodyReference
+    doubts: OnePlace
+
+
 class TensorMemory(HeldMemory):
     """The tensor memory of Blackwell. settled: what is in it once the MMAs that were started have ended.
 
     Until these are waited for nothing is defined where they add.
     """
 
-    def __init__(self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None) -> None:
-        super().__init__(value, dtype, name, missing)
+    def __init__(
+        self, value: Shaped, dtype: Dtype, name: str = "", missing: Array | None = None, layout: tuple[Other, ...] = ()
+    ) -> None:
+        super().__init__(value, dtype, name, missing, layout)
         self.settled = HeldMemory(value, dtype, name, None if missing is None else missing.copy())
 
 

@@ -72,8 +72,6 @@ def _check(on: Walking, params: Mapping[str, object]) -> None:
     """Raises where a kernel of a GPU is of a kind that is not modelled."""
     if params.get("input_output_aliases") or params.get("external_meshes"):
         raise on.refuse("a kernel of a GPU whose outputs lie where inputs do, or that runs beside others")
-    if getattr(params.get("compiler_params"), "unsafe_no_auto_barriers", False):
-        raise on.refuse("unsafe_no_auto_barriers: JAX makes no barriers in a warpgroup")
 
 
 def _warps(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:

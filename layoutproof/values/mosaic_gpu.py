@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from layoutproof.core.element_types import element_type
+from layoutproof.ir.gpu_code import LOADED, STORED, WARP, is_proxy_fence, named_barrier, statements, tensor_fence
 from layoutproof.ir.program import (
     Array,
     Dtype,
@@ -29,6 +30,7 @@ from layoutproof.ir.program import (
     primitive,
 )
 from layoutproof.values.contractions import product
+from layoutproof.values.control import decided
 from layoutproof.values.elementwise import converted, within
 from layoutproof.values.kernels import overlap
 from layoutproof.values.kinds import Data, Shaped
@@ -43,6 +45,8 @@ Places = np.ndarray[Any, Any]
 
 _CLIPPED = ("ZEROS", "2", "None")
 """How `copy_gmem_to_smem` is told to give zeros outside of the array, which is the default (`OOBFillMode`)."""
+_CODE = "inline_mgpu_p"
+"""The primitive of code of the compiler."""
 _NO_SWIZZLE = 16
 """The width of rows, in bytes, within which nothing is swizzled."""
 
@@ -65,12 +69,12 @@ def _trees(
 class _Box:
     """A part of an array in global memory, which may reach beyond it.
 
-    part: of each dimension its first element and its extent.  shown: the shape without single elements.
+    part: of each dimension its first element and its extent.  kept: the dimensions that are no single elements.
     """
 
     memory: HeldMemory
     part: tuple[tuple[int, int], ...]
-    shown: tuple[int, ...]
+    kept: tuple[int, ...]
 
     def __post_init__(self) -> None:
         self.inside()
@@ -87,6 +91,11 @@ class _Box:
     def extents(self) -> tuple[int, ...]:
         """Of all dimensions."""
         return tuple(extent for _, extent in self.part)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The shape without single elements."""
+        return tuple(self.part[dim][1] for dim in self.kept)
 
     def view(self) -> ElementView:
         """What of it lies in the array."""
@@ -111,7 +120,7 @@ def _box(on: Walking, memory: Shaped, transforms: Sequence[Transform]) -> _Box:
             if extent is not None:
                 kept.append(dim)
         left = kept
-    return _Box(memory, tuple(part), tuple(part[dim][1] for dim in left))
+    return _Box(memory, tuple(part), tuple(left))
 
 
 def _piece(on: Walking, entry: Span | Shaped | int) -> tuple[int, int | None]:
@@ -163,24 +172,30 @@ def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
     across = tuple(params.get("collective_axes") or ())
     if len(across) > 1:
         raise on.refuse("a copy over several axes of a cluster")
-    if params.get("leader_tracked") is not None:
-        raise on.refuse("a copy that one program of a cluster tracks")
-    names = [f"{side}_transforms_treedef" for side in ("src", "dst", "barrier")]
-    of_source, of_target, of_barrier = _trees(params, names, operands[3:])
+    # of jax 0.12
+    if params.get("has_user_predicate"):
+        raise on.refuse("a copy into shared memory with a condition")
+    counted = bool(params.get("has_barrier", True))
+    names = [f"{side}_transforms_treedef" for side in ("src", "dst", *(["barrier"] if counted else []))]
+    of_source, of_target, *of_barrier = _trees(params, names, operands[2 + counted :])
     box = _box(on, operands[0], of_source)
-    mode = params.get("oob_mode")
-    if str(getattr(mode, "name", mode)) not in _CLIPPED and box.view().shape != box.extents:
-        raise OutOfBounds(f"a copy of elements beyond an array of {list(box.memory.shape)}, which nothing clips")
     target = through(on, view_of(on, operands[1]), of_target)
-    barrier = through(on, view_of(on, operands[2]), of_barrier)
-    _alike(on, box, target)
+    led = params.get("leader_tracked")
     sharing = threads.along(on, (across,) if across else ())
+    if led is not None:
+        box = _own_part(on, box, getattr(led, "axis", None), sharing.index(threads.program(on)), len(sharing))
+    mode = params.get("oob_mode")
+    clipped = counted and str(getattr(mode, "name", mode)) in _CLIPPED
+    if not clipped and box.view().shape != box.extents:
+        raise OutOfBounds(f"a copy of elements beyond an array of {list(box.memory.shape)}, which nothing clips")
+    _alike(on, box, target)
     mask = None
-    if len(sharing) > 1:
+    if len(sharing) > 1 and led is None:
         owners = _owners(on, target, of_target, len(sharing))
         mask = owners == sharing.index(threads.program(on))
-    views = [threads.of_program(on, target, program) for program in sharing]
-    for program, view in zip(sharing, views, strict=True):
+    targets = [target] if led is not None else [threads.of_program(on, target, program) for program in sharing]
+    counts = sharing[:1] if led is not None else sharing
+    for program, view in zip(counts, targets, strict=True):
         _undefined(on, view, mask)
 
         def land(view: ElementView = view) -> None:
@@ -188,8 +203,43 @@ def _copy_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
                 raise on.refuse("a copy out of global memory that the kernel writes to")
             store(on, view, _whole(on, box), mask)
 
+        if not counted:
+            threads.starts(on, land, True, True)
+            continue
+        barrier = through(on, view_of(on, operands[2]), of_barrier[0])
         threads.arrives(on, barrier, program, threads.whole // len(sharing), land)
     return []
+
+
+def _own_part(on: Walking, box: _Box, axis: int | None, own: int, many: int) -> _Box:
+    """What a program copies where the first one of two sees the end of both copies (`CopyPartition`).
+
+    axis: along which dimension of what is shown each has a part; None where each copies all of it.
+    """
+    if many != 2:
+        raise on.refuse(f"a copy of {many} programs of a cluster that the first one tracks")
+    if axis is None:
+        return box
+    dim = box.kept[axis]
+    first, extent = box.part[dim]
+    if extent % many:
+        raise on.refuse(f"a copy of {extent} rows of which each of {many} programs has a part")
+    part = first + own * (extent // many), extent // many
+    return _Box(box.memory, (*box.part[:dim], part, *box.part[dim + 1 :]), box.kept)
+
+
+def _wait_in(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`wait_gmem_to_smem`, of copies without a barrier."""
+    threads_of(on).drains(on, _left(on, equation, operands), True)
+    return []
+
+
+def _left(on: Walking, equation: Equation, operands: Sequence[Shaped]) -> int:
+    """How many groups a wait may leave: an operand, and of jax 0.12 a parameter."""
+    left = operands[0] if operands else None
+    if left is not None and (not isinstance(left, Known) or left.sampled):
+        raise on.refuse("a wait for a number of copies that rests on data")
+    return int(equation.params["n"] if left is None else left.array)
 
 
 def _owners(on: Walking, target: ElementView, transforms: Sequence[Transform], many: int) -> Places:
@@ -257,11 +307,7 @@ def _commit_group(on: Walking, equation: Equation, operands: list[Shaped]) -> li
 
 def _wait_out(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`wait_smem_to_gmem`: what was read has been written when the kernel ends, if not before."""
-    left = operands[0] if operands else None
-    if left is not None and (not isinstance(left, Known) or left.sampled):
-        raise on.refuse("a wait for a number of copies that rests on data")
-    # of jax 0.12 it is a parameter
-    threads_of(on).drains(on, int(equation.params["n"] if left is None else left.array))
+    threads_of(on).drains(on, _left(on, equation, operands))
     return []
 
 
@@ -347,34 +393,62 @@ def _run_state(on: Walking, equation: Equation, operands: list[Shaped]) -> list[
 
 def _tensor_mma(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
     """`tcgen05_mma`: a product that a tensor core adds to tensor memory, or puts there; where it does nothing is
-    defined until a barrier says that it has ended."""
+    defined until a barrier says that it has ended.
+
+    Of two programs of a cluster each has half of the rows of the result and of the first operand, and half of the
+    columns of the second one; the first program starts it for both.
+    """
     params, threads = equation.params, threads_of(on)
-    if params.get("scaled") or params.get("sparse") or params.get("collective_axis"):
-        raise on.refuse("an MMA with scales, of sparse operands, or of two programs of a cluster")
+    if params.get("scaled") or params.get("sparse"):
+        raise on.refuse("an MMA with scales, or of sparse operands")
     adds = operands[3]
     if not isinstance(adds, Known) or adds.sampled:
         raise on.refuse("an MMA of which data decide whether it adds")
+    together = _together(on, params["collective_axis"])
+    if threads.program(on) != together[0]:
+        return []
     arrives = bool(params["arrive"])
     sides = ["acc", "a", "b", *(["barrier"] if arrives else [])]
     steps = _trees(params, [f"{side}_transforms_tree" for side in sides], operands[4 + arrives :])
-    acc, left, right = (through(on, view_of(on, one), own) for one, own in zip(operands[:3], steps[:3], strict=True))
-    if (left.shape[1:], (left.shape[0], *right.shape[1:])) != (right.shape[:1], acc.shape):
-        raise on.refuse(f"a product of {list(left.shape)} and {list(right.shape)} into {list(acc.shape)}")
+    views = [through(on, view_of(on, one), own) for one, own in zip(operands[:3], steps[:3], strict=True)]
+    of_each = [[threads.of_program(on, view, program) for view in views] for program in together]
+    rows, columns = views[0].shape
+    if (views[1].shape, views[2].shape[1] * len(together)) != ((rows, views[2].shape[0]), columns):
+        shapes = " and ".join(str(list(view.shape)) for view in views[1:])
+        raise on.refuse(f"a product of {shapes} into {[rows, columns]}")
     begun = bool(adds.array)
-    _undefined(on, acc)
+    for acc, _, _ in of_each:
+        _undefined(on, acc)
 
     def land() -> None:
-        one = _one(acc.shape, acc.memory.dtype)
-        found = _product(on, one, *(_signed(on, load(on, _settled(m)), m.memory.dtype) for m in (left, right)))
-        if begun:
-            found = within(on, on.numbers.add(on.data(load(on, _settled(acc))), found), one)
-        _store(on, acc, found)
+        def held(view: ElementView) -> Shaped:
+            return _signed(on, load(on, _settled(view)), view.memory.dtype)
+
+        parts = [held(right) for _, _, right in of_each]
+        beside = parts[0] if len(parts) == 1 else combined(on.numbers, parts, lambda each: np.concatenate(each, 1))
+        one = _one((rows, columns), views[0].memory.dtype)
+        products = [_product(on, one, held(left), beside) for _, left, _ in of_each]
+        for (acc, _, _), found in zip(of_each, products, strict=True):
+            if begun:
+                found = within(on, on.numbers.add(on.data(load(on, _settled(acc))), found), one)
+            _store(on, acc, found)
 
     threads.multiplies(on, land)
     if arrives:
         barrier = through(on, view_of(on, operands[4]), steps[3])
-        threads.arrives(on, barrier, threads.program(on), threads.whole, threads.multiplied(on))
+        for program in together:
+            threads.arrives(on, barrier, program, threads.whole, threads.multiplied(on))
     return []
+
+
+def _together(on: Walking, axis: object) -> list[int]:
+    """The programs of a cluster that multiply together: two along an axis, or the one that runs now without an axis."""
+    if not axis:
+        return [threads_of(on).program(on)]
+    found = threads_of(on).along(on, ((str(axis),),))
+    if len(found) != 2:
+        raise on.refuse(f"an MMA of {len(found)} programs of a cluster")
+    return found
 
 
 def _settled(view: ElementView) -> ElementView:
@@ -392,13 +466,18 @@ def _store(on: Walking, view: ElementView, value: Shaped) -> None:
 
 
 def _tensor_arrives(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
-    """`tcgen05_commit_arrive`: an arrival once the MMAs have ended that this thread has started."""
+    """`tcgen05_commit_arrive`: an arrival once the MMAs have ended that this thread has started.
+
+    Where two programs multiply together, the first one arrives for both.
+    """
     params, threads = equation.params, threads_of(on)
-    if params.get("collective_axis"):
-        raise on.refuse("an arrival for two programs of a cluster")
+    together = _together(on, params["collective_axis"])
+    if threads.program(on) != together[0]:
+        return []
     (steps,) = _trees(params, ["barrier_transforms_tree"], operands[1:])
     barrier = through(on, view_of(on, operands[0]), steps)
-    threads.arrives(on, barrier, threads.program(on), threads.whole, threads.multiplied(on))
+    for program in together:
+        threads.arrives(on, barrier, program, threads.whole, threads.multiplied(on))
     return []
 
 
@@ -406,6 +485,75 @@ def _tensor_store(on: Walking, equation: Equation, operands: list[Shaped]) -> li
     """`async_store_tmem`; that it is committed before an MMA reads it is a premise."""
     _store(on, through(on, view_of(on, operands[0]), planted(equation.params["tree"], operands[2:])), operands[1])
     return []
+
+
+def _mma(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`mma`: a sum and a product of arrays in registers, at once."""
+    acc, left, right = operands
+    one = _one(tuple(acc.shape), equation.outvars[0].aval.dtype)
+    sides = zip((left, right), (aval.aval.dtype for aval in equation.invars[1:3]), strict=True)
+    found = _product(on, one, *(_signed(on, side, dtype) for side, dtype in sides))
+    return [within(on, on.numbers.add(on.data(acc), found), one)]
+
+
+def _asks_for_work(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`try_cluster_cancel`."""
+    params, threads = equation.params, threads_of(on)
+    # of jax 0.12 each thread asks that is not along an axis that is said
+    along = params.get("collective_axes")
+    several = {name for name, extent in on.mesh if extent > 1 and name in threads.inside}
+    if along is not None and several - set(map(str, along)):
+        raise on.refuse("work for which several threads ask")
+    steps = _trees(params, [f"{side}_transforms_tree" for side in ("result", "barrier")], operands[2:])
+    answer, barrier = (through(on, view_of(on, one), own) for one, own in zip(operands[:2], steps, strict=True))
+    threads.asks_for_work(on, answer, barrier)
+    return []
+
+
+def _is_given_work(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`query_cluster_cancel`: the ids of the work, and whether there is more; where there is none they are any."""
+    params, threads = equation.params, threads_of(on)
+    (steps,) = _trees(params, ["transforms_tree"], operands[1:])
+    number = threads.work(on, through(on, view_of(on, operands[0]), steps))
+    names = [str(name) for name in params["grid_names"]]
+    outside = [(name, extent) for name, extent in on.mesh if name not in threads.inside]
+    if set(names) - {name for name, _ in outside}:
+        raise on.refuse("work by an axis that is none of the grid")
+    more = Known(np.asarray(number is not None))
+    if number is None:
+        return [*(Known(on.numbers.garbage((), v.aval.dtype)) for v in equation.outvars[:-1]), more]
+    ids = np.unravel_index(number, [extent for _, extent in outside])
+    place = dict(zip((name for name, _ in outside), map(int, ids), strict=True))
+    return [*(Known(np.asarray(place[name], np.int32)) for name in names), more]
+
+
+def gives_what_code_computes(equation: Equation) -> bool:
+    """Whether an equation is code of which nothing is known, or that gives what it computes in registers."""
+    return equation.primitive.name == _CODE and (equation.params.get("code") is None or bool(equation.outvars))
+
+
+def _inline(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
+    """`inline_mgpu`: named barriers say who goes on when, fences and waits for tensor memory are no values.
+
+    That they order what they should is a premise. What code computes in registers is not known.
+    """
+    steps = equation.params.get("code")
+    if steps is None:
+        raise on.refuse("inline_mgpu: what it does is not known")
+    for step in steps:
+        for done in statements(step):
+            if done in (LOADED, STORED) or tensor_fence(done) or is_proxy_fence(done):
+                continue
+            found = named_barrier(step, done)
+            number = None if found is None else found.number
+            if found is None or number is None or found.threads % WARP:
+                raise on.refuse(f"inline_mgpu: {done}")
+            if isinstance(number, str) and number[0] == "$":
+                number = decided(on, operands[int(number[1:])], "a named barrier")
+            threads_of(on).meets_by_name(on, number, found.threads, found.waits)
+    if any(map(on.is_used, equation.outvars)):
+        raise on.refuse("inline_mgpu: what it computes in registers")
+    return [Known(on.numbers.garbage(v.aval.shape, np.dtype(np.int32))) for v in equation.outvars]
 
 
 def _load(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Shaped]:
@@ -426,6 +574,7 @@ def _nothing(on: Walking, equation: Equation, operands: list[Shaped]) -> list[Sh
 PRIMITIVES: dict[str, Rule] = {
     "copy_gmem_to_smem": _copy_in,
     "copy_smem_to_gmem": _copy_out,
+    "wait_gmem_to_smem": _wait_in,
     "commit_group": _commit_group,
     "wait_smem_to_gmem": _wait_out,
     "commit_smem": _nothing,
@@ -433,6 +582,7 @@ PRIMITIVES: dict[str, Rule] = {
     "barrier_wait": _wait,
     "wgmma_ref": _wgmma,
     "wgmma_wait": _nothing,
+    "mma": _mma,
     "wgmma_accumulator_deref_p": _accumulated,
     "run_state": _run_state,
     "mgpu_load": _load,
@@ -442,6 +592,9 @@ PRIMITIVES: dict[str, Rule] = {
     "async_store_tmem": _tensor_store,
     "wait_load_tmem": _nothing,
     "commit_tmem": _nothing,
+    "try_cluster_cancel": _asks_for_work,
+    "query_cluster_cancel": _is_given_work,
+    _CODE: _inline,
     "layout_cast": _same,
     "set_max_registers_p": _nothing,
 }

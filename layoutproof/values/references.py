@@ -10,7 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from layoutproof.bodies.memory import PLACES, named
+from layoutproof.bodies.effects import BodyReference
+from layoutproof.bodies.memory import BATCH, PLACES, aliased, as_it_lies, batched, named, place_of
 from layoutproof.core.element_types import element_type
 from layoutproof.ir.program import (
     Bitcast,
@@ -36,8 +37,10 @@ from layoutproof.values.memory import (
     PhasedBarrier,
     Piece,
     Semaphore,
+    SharedPlace,
     TensorMemory,
 )
+from layoutproof.values.one_place import OnePlace
 from layoutproof.values.refusals import OutOfBounds
 from layoutproof.values.state import DevicesTogether, Rule, Walking
 from layoutproof.values.words import bits_of
@@ -59,9 +62,7 @@ def fresh(
         shape = _untiled(on, shape, transform)
     missing = missing_of(on, shape, aval.dtype)
     if aval.memory == "tmem":
-        if layout:
-            raise on.refuse("tensor memory in tiles")
-        return TensorMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing)
+        return TensorMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
     return HeldMemory(unwritten(on, shape, aval.dtype), aval.dtype, name, missing, layout)
 
 
@@ -92,7 +93,12 @@ def _laid(on: Walking, transforms: Sequence[Transform]) -> tuple[Other, ...]:
 
 
 def _untiled(on: Walking, shape: tuple[int, ...], transform: Other) -> tuple[int, ...]:
-    """The shape in which memory that lies in tiles is seen: the tiles' places are before those within tiles."""
+    """The shape in which memory that lies in tiles is seen: the tiles' places are before those within tiles.
+
+    Batches of tensor memory are columns beside one another.
+    """
+    if transform.kind == BATCH:
+        return batched(shape, tuple(map(int, transform.parts["batch_shape"])))
     if transform.kind != "UntilingTransform":
         return shape
     tiling = tuple(map(int, transform.parts["tiling"]))
@@ -156,7 +162,11 @@ def through(
     on: Walking, view: ElementView, transforms: Transform | tuple[Transform | None, ...] | None, clip: bool = False
 ) -> ElementView:
     """A view through more transforms. clip: places outside become -1, for masked accesses."""
-    for transform in _after_layout(on, view, transforms if isinstance(transforms, tuple) else (transforms,)):
+    steps = transforms if isinstance(transforms, tuple) else (transforms,)
+    if (one := place_of(steps)) is not None:
+        alias, lies, steps = one
+        view = _aliased(on, view, alias, lies)
+    for transform in _after_layout(on, view, steps):
         if transform is None:
             continue
         if view.words and not isinstance(transform, Bitcast):
@@ -174,6 +184,35 @@ def through(
         else:
             raise on.refuse(f"a view through {named(transform)}")
     return view
+
+
+def _aliased(on: Walking, view: ElementView, transform: Other, lies: Sequence[Transform | None]) -> ElementView:
+    """One of several arrays that have one place (`RefUnion`)."""
+    around = view.memory
+    if view.at is not None or view.box is not None or not isinstance(around, HeldMemory) or around.layout:
+        raise on.refuse(f"a part of memory through {transform.kind}")
+    memory = "tmem" if isinstance(around, TensorMemory) else "shared"
+    found = aliased(BodyReference("", "fresh", around.shape, element_type(around.dtype), memory), transform, lies)
+    return view_of(on, member(on, around, found, transform.parts["dtype"]))
+
+
+def member(on: Walking, around: HeldMemory, reference: BodyReference, dtype: Dtype) -> HeldMemory:
+    """The array of a place that a reference is; nobody has written it where nobody has written the place."""
+    found = around.members.get(as_it_lies(reference))
+    if found is None:
+        kind = TensorMemory if isinstance(around, TensorMemory) else HeldMemory
+        found = kind(unwritten(on, reference.dims, dtype), dtype, around.name, missing_of(on, reference.dims, dtype))
+        for place, own in zip(_levels(around), _levels(found), strict=True):
+            first = next((one.place for one in place.members.values() if one.place is not None), None)
+            own.place = SharedPlace(around, reference, OnePlace() if first is None else first.doubts)
+            own.place.doubts.add(reference)
+            place.members[as_it_lies(reference)] = own
+    return found
+
+
+def _levels(memory: HeldMemory) -> list[HeldMemory]:
+    """Memory, and of tensor memory what is in it once MMAs have ended."""
+    return [memory, memory.settled] if isinstance(memory, TensorMemory) else [memory]
 
 
 def _after_layout(
@@ -309,6 +348,7 @@ def load(on: Walking, view: ElementView) -> Shaped:
         return BitWords(tuple(load(on, word) for word in view.words), memory.dtype)
     if on.watch is not None:
         on.watch.loads(on, memory)
+    _known(on, view)
     if isinstance(memory, HeldMemory) and memory.missing is not None:
         on.defined = on.defined and not bool(_part(memory.missing, view).any())
     whole = view.at is None and view.box is None
@@ -318,6 +358,13 @@ def load(on: Walking, view: ElementView) -> Shaped:
     if on.watch is not None:
         on.watch.read(on, found)
     return found
+
+
+def _known(on: Walking, view: ElementView) -> None:
+    """Raises where elements hold bits of another array that has the same place."""
+    place = getattr(view.memory, "place", None)
+    if place is not None and place.doubts.is_doubtful(place.reference, view.box, view.at):
+        raise on.refuse("elements that hold bits of another array in the same place (RefUnion)")
 
 
 def _part(missing: Array, view: ElementView) -> Array:
@@ -337,6 +384,9 @@ def store(on: Walking, view: ElementView, value: Shaped, mask: Array | None = No
     if on.watch is not None and not on.watch.stores(on, memory, value):
         return
     memory.changed = True
+    if memory.place is not None:
+        at = view.at if mask is None else view.places
+        memory.place.doubts.stores(memory.place.reference, view.box, at, mask)
     if view.at is None and view.box is None and mask is None:
         if isinstance(value, Known) and not isinstance(memory.value, Known):
             value = on.data(value)
@@ -472,6 +522,7 @@ def masked_load(on: Walking, view: ElementView, held: Array, other: Shaped | Non
         raise on.refuse("a masked load of words")
     if on.watch is not None:
         on.watch.loads(on, view.memory)
+    _known(on, view)
     at = places_of(view)
     if (held & (at < 0)).any():
         raise OutOfBounds("an element that the mask holds lies outside")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from layoutproof.ir.program import Dtype, Equation, Number, Program, Variable, programs_in
 from layoutproof.values.control import called
 from layoutproof.values.kinds import Array
+from layoutproof.values.mosaic_gpu import gives_what_code_computes
 from layoutproof.values.walk import PRIMITIVES, REFUSED, Prepared
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def share(missing: Mapping[int, Equation], of: Sequence[int]) -> str:
 
 def _not_modelled(equation: Equation) -> Equation | None:
     name = equation.primitive.name
-    if name not in PRIMITIVES or name in REFUSED:
+    if name not in PRIMITIVES or name in REFUSED or gives_what_code_computes(equation):
         return equation
     inner = (each for program in programs_in(equation) for each in program.eqns)
     return next(filter(None, map(_not_modelled, inner)), None)

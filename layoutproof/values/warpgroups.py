@@ -4,6 +4,10 @@ Read from jax/_src/pallas/mosaic_gpu (jax 0.10.2). Memory that a scope allocates
 accumulators are a thread's own, and begin with zeros (`_run_scoped_lowering_rule` in lowering.py). Scopes of several
 threads that are one are those of one equation, as often as each has come there.
 
+Named barriers are those of a program: who waits goes on when the phase ends in which it has arrived. The work of
+clusters that have not begun goes to the one that asks first (`dynamic_scheduling_loop`): that any order gives the same
+is a premise, too.
+
 Arrivals on a barrier add up, and the k-th wait of a thread on it is for the end of its k-th phase: so who goes on first
 is nothing to what is computed. That nothing is touched which another thread, a copy or an MMA touches at the same time
 is a premise of the answer (`dma_order`, `commit_smem`, `body_races`). The warps of a warpgroup (`WarpMesh`) are threads
@@ -19,10 +23,13 @@ from typing import cast
 
 import numpy as np
 
+from layoutproof.bodies.effects import WARPS
+from layoutproof.ir.gpu_code import NAMED_BARRIERS, WARP
 from layoutproof.ir.program import Equation, Program
 from layoutproof.values.kinds import Shaped
 from layoutproof.values.lockstep import PARTS, Lockstep
 from layoutproof.values.memory import ElementView, HeldMemory, PhasedBarrier, Semaphore
+from layoutproof.values.references import member, places_of
 from layoutproof.values.state import Walking
 
 MOST_PROGRAMS = 100_000
@@ -35,11 +42,12 @@ class ClusterThreads(Lockstep):
     """One run of the programs of one cluster.
 
     mesh: the axes of the grid, then those of the cluster, then that of the threads.  cluster: the names of the second.
-    threads: that of the last, "" for none.  number: which cluster of the grid it is.
+    threads: that of the last, "" for none.  number: which cluster of the grid it is.  left: the clusters that have not
+    begun, whose work it may take.
     """
 
     def __init__(
-        self, mesh: Sequence[tuple[str, int]], cluster: Sequence[str], threads: str, number: int
+        self, mesh: Sequence[tuple[str, int]], cluster: Sequence[str], threads: str, number: int, left: list[int]
     ) -> None:  # fmt: skip
         extents = dict(mesh)
         self._inside = tuple((name, extents[name]) for name in cluster)
@@ -51,8 +59,13 @@ class ClusterThreads(Lockstep):
         self._scopes: dict[tuple[Equation, int], dict[int, list[Shaped]]] = {}
         self._entered: dict[tuple[Equation, int], int] = {}
         self._made: dict[int, tuple[tuple[Equation, int], int]] = {}
-        self._groups: dict[tuple[int, int], list[list[Land]]] = {}
+        self._groups: dict[tuple[int, int, bool], list[list[Land]]] = {}
         self._products: dict[tuple[int, int], list[Land]] = {}
+        self._named: dict[tuple[int, int, int], int] = {}
+        self._left = left
+        self._given: dict[tuple[int, int], int | None] = {}
+        self.inside = {name for name in (*cluster, threads) if name}
+        """The axes of what goes together."""
 
     def own(self, on: Walking) -> int:
         """The number of what runs now among what runs together: a thread, or a warp of one."""
@@ -107,12 +120,17 @@ class ClusterThreads(Lockstep):
         """The same part of the memory of another program of the cluster."""
         if program == self.program(on):
             return view
-        found = self._made.get(id(view.memory))
+        place = getattr(view.memory, "place", None)
+        found = self._made.get(id(view.memory if place is None else place.around))
         if found is None:
             raise on.refuse("memory that another program of the cluster has no counterpart of")
         key, k = found
         self.wait(on, lambda: program in self._scopes[key])
-        return ElementView(self._scopes[key][program][k], view.at, view.shape, box=view.box)
+        other = self._scopes[key][program][k]
+        if place is not None:
+            assert isinstance(other, HeldMemory)
+            other = member(on, other, place.reference, view.memory.dtype)
+        return ElementView(other, view.at, view.shape, box=view.box)
 
     def along(self, on: Walking, groups: Sequence[Sequence[str]]) -> list[int]:
         """The programs of the cluster that differ along the axes of one group alone, its own among them."""
@@ -150,6 +168,59 @@ class ClusterThreads(Lockstep):
             land()
         held.landing[place] = [one for one in waiting if one[0] > until]
 
+    def meets_by_name(self, on: Walking, number: int | str, threads: int, waits: bool) -> None:
+        """Arrives on a named barrier of the program, and perhaps waits for the end of the phase that this is in.
+
+        number: which one, "warpgroup + n" where it is another one for each thread.  threads: those of a phase.
+        """
+        if isinstance(number, str):
+            number = int(number.rpartition(" ")[2]) + super().own(on) % self._threads
+        program, warps = self.program(on), threads // WARP
+        key = program, number, warps
+        under_way = any(k[:2] == key[:2] and k != key and come % k[2] for k, come in self._named.items())
+        if under_way or not 0 <= number < NAMED_BARRIERS:
+            raise on.refuse(f"barrier {number} for {threads} threads")
+        before = self._named.get(key, 0)
+        end = (before // warps + 1) * warps
+        self._named[key] = before + (WARPS if on.warp is None else 1)
+        if self._named[key] > end:
+            raise on.refuse(f"more than {threads} threads at barrier {number}")
+        if waits:
+            self.wait(on, lambda: self._named[key] >= end)
+
+    # work that a GPU gives out
+
+    def asks_for_work(self, on: Walking, answer: ElementView, barrier: ElementView) -> None:
+        """All threads of a cluster ask for the work of another one, of which each program is told.
+
+        It comes in the order of the grid, one after another to the one that asks: one of the orders that there are.
+        Each thread arrives on its barrier; the arrivals of the first ones come with the answer.
+        """
+        program, whole = self.program(on), self.whole
+        if super().own(on) % self._threads:
+            self.arrives(on, barrier, program, whole)
+            return
+        if whole > 1:
+            self.arrives(on, barrier, program, whole - 1)
+        if program:
+            return
+        given = self._left.pop(0) if self._left else None
+        for other in range(whole):
+            key = _first(self.of_program(on, answer, other))
+            self._given.pop(key, None)
+
+            def land(key: tuple[int, int] = key) -> None:
+                self._given[key] = given
+
+            self.arrives(on, barrier, other, 1, land)
+
+    def work(self, on: Walking, answer: ElementView) -> int | None:
+        """The number of the cluster whose work an answer gives; None where there is no more."""
+        key = _first(answer)
+        if key not in self._given:
+            raise on.refuse("an answer about work that is not waited for")
+        return self._given[key]
+
     # products of a tensor core
 
     def multiplies(self, on: Walking, land: Land) -> None:
@@ -169,27 +240,33 @@ class ClusterThreads(Lockstep):
 
         return land
 
-    # copies out of shared memory
+    # copies that are on no barrier
 
-    def starts(self, on: Walking, land: Land, grouped: bool) -> None:
-        """A copy out of shared memory is started. grouped: whether it ends a group."""
-        self._group(on)[-1].append(land)
+    def starts(self, on: Walking, land: Land, grouped: bool, inwards: bool = False) -> None:
+        """A copy that is on no barrier is started. grouped: whether it ends a group.  inwards: into shared memory."""
+        self._group(on, inwards)[-1].append(land)
         if grouped:
-            self.commits(on)
+            self.commits(on, inwards)
 
-    def _group(self, on: Walking) -> list[list[Land]]:
+    def _group(self, on: Walking, inwards: bool) -> list[list[Land]]:
         """The groups of copies of what runs now, the last one open."""
-        return self._groups.setdefault(self.thread(on), [[]])
+        return self._groups.setdefault((*self.thread(on), inwards), [[]])
 
-    def commits(self, on: Walking) -> None:
+    def commits(self, on: Walking, inwards: bool = False) -> None:
         """The end of a group of copies."""
-        self._group(on).append([])
+        self._group(on, inwards).append([])
 
-    def drains(self, on: Walking, left: int) -> None:
+    def drains(self, on: Walking, left: int, inwards: bool = False) -> None:
         """Waits until no more than the last groups are on their way."""
-        groups = self._group(on)
+        groups = self._group(on, inwards)
         while len(groups) - 1 > left:
             for land in groups.pop(0):
+                land()
+
+    def ends(self) -> None:
+        """The programs have ended: what they copy out is there, and that they waited for its reads is a premise."""
+        for (_, _, inwards), groups in self._groups.items():
+            for land in [] if inwards else [land for group in groups for land in group]:
                 land()
 
 
@@ -197,10 +274,15 @@ def _single(on: Walking, view: ElementView) -> tuple[PhasedBarrier, int]:
     """A barrier, with the place in it that is meant."""
     if not isinstance(view.memory, PhasedBarrier):
         raise on.refuse("a barrier that is none of a GPU's")
-    places = np.arange(prod(view.memory.shape)) if view.places is None else np.asarray(view.places).reshape(-1)
+    places = places_of(view).reshape(-1)
     if places.size != 1:
         raise on.refuse(f"{places.size} barriers at once")
     return view.memory, int(places[0])
+
+
+def _first(view: ElementView) -> tuple[int, int]:
+    """Which memory it is, and the first place in it: what tells one answer about work from another one."""
+    return id(view.memory), int(places_of(view).reshape(-1)[0])
 
 
 def threads_of(on: Walking) -> ClusterThreads:
@@ -240,8 +322,10 @@ def run_clusters(
     # one order of threads is walked, which shows nothing of others
     on.ordered = False
     try:
-        for number in range(prod(extents) // many):
-            on.lockstep = lockstep = ClusterThreads(axes, cluster, threads, number)
+        left = list(range(prod(extents) // many))
+        while left:
+            on.lockstep = lockstep = ClusterThreads(axes, cluster, threads, left.pop(0), left)
             lockstep.run(on, thread, [cast("list[Shaped]", list(given))] * many)
+            lockstep.ends()
     finally:
         on.mesh, on.device, on.lockstep = mesh, device, None

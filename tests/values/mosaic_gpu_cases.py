@@ -15,6 +15,8 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
+from tests.pallas.mosaic_gpu_thread_pairs import bar
+
 F, H, F8 = jnp.float32, jnp.float16, jnp.float8_e4m3fn
 TILED = (plgpu.TilingTransform((8, 64)), plgpu.SwizzleTransform(128))
 T = 64
@@ -383,6 +385,72 @@ def attended(q: Any, k: Any, v: Any) -> Any:
     return product(jax.nn.softmax(s, -1), v).astype(H)
 
 
+def exchanged(wrong: str) -> Any:
+    """2 x of f32[256,64] by halves: one thread stores a tile, the other one reads it; named barriers say when."""
+
+    def body(x: Any, o: Any, x_s: Any) -> None:
+        wg = lax.axis_index("wg")
+
+        @pl.when(wg == 0)
+        def _stores() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                pl.when(k >= 2)(lambda: bar("sync", 4 + at, 256))
+                x_s[at] = x[rows(0 if wrong == "the first tile again" else k)]
+                bar("arrive", 6 + at, 256)
+
+            lax.fori_loop(0, 4, turn, None)
+            for at in range(2):
+                bar("sync", 4 + at, 256)
+
+        @pl.when(wg == 1)
+        def _reads() -> None:
+            def turn(k: Any, carry: None) -> None:
+                at = lax.rem(k, 2)
+                bar("sync", 6 + at, 256)
+                o[rows(lax.rem(k + 1, 4) if wrong == "a tile too far" else k)] = x_s[at] * 2
+                bar("arrive", 4 + at, 256)
+
+            lax.fori_loop(0, 4, turn, None)
+
+    return kernel(body, (256, 64), F, {"i": 1}, plgpu.SMEM((2, T, 64), F), num_threads=2, thread_name="wg")
+
+
+def in_one_place(wrong: str) -> Any:
+    """2 x in f16 of f32[256,64]: results lie where the tile of x was that they are made of."""
+
+    def body(x: Any, o: Any, place: Any, full: Any, empty: Any) -> None:
+        x_s, o_s = place
+        wg = lax.axis_index("wg")
+
+        @pl.when(wg == 0)
+        def _fetches() -> None:
+            def turn(k: Any, carry: None) -> None:
+                pl.when(k > 0)(lambda: plgpu.barrier_wait(empty))
+                plgpu.copy_gmem_to_smem(x.at[rows(0 if wrong == "the first tile again" else k)], x_s, full)
+
+            lax.fori_loop(0, 4, turn, None)
+            plgpu.barrier_wait(empty)
+
+        @pl.when(wg == 1)
+        def _doubles() -> None:
+            def turn(k: Any, carry: None) -> None:
+                plgpu.barrier_wait(full)
+                found = (x_s[...] * 2).astype(H) + (1 if wrong == "one too many" else 0)
+                o_s[...] = found
+                plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(o_s, o.at[rows(k)])
+                plgpu.wait_smem_to_gmem(0)
+                plgpu.barrier_arrive(empty)
+
+            lax.fori_loop(0, 4, turn, None)
+
+    place = plgpu.RefUnion(plgpu.SMEM((T, 64), F), plgpu.SMEM((T, 64), H))
+    return kernel(
+        body, (256, 64), H, {"i": 1}, place, plgpu.Barrier(), plgpu.Barrier(), num_threads=2, thread_name="wg"
+    )  # fmt: skip
+
+
 def tensor(wrong: str) -> Any:
     """a b of f16[128,128] by a tensor core, in two tiles of K, into the second half of tensor memory."""
 
@@ -541,6 +609,65 @@ def signed_product(a: Any, b: Any) -> Any:
     return a.astype(jnp.int8).astype(jnp.int32) @ b.astype(jnp.int8).astype(jnp.int32).T
 
 
+def of_two(wrong: str) -> Any:
+    """a b of f16[256,128] and f16[128,128] by two programs that multiply together: 128 rows of it in each."""
+
+    def body(a: Any, b: Any, o: Any, a_s: Any, b_s: Any, acc: Any, full: Any, used: Any, done: Any) -> None:
+        mine = lax.axis_index("c")
+
+        @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
+        def _() -> None:
+            warp = lax.axis_index("warp")
+
+            @pl.when(warp == 0)
+            def _fetches() -> None:
+                for k in range(2):
+                    for source, target, half in ((a.at[:, rows(k)], a_s, 0), (b.at[rows(k)], b_s, 1)):
+                        part = plgpu.CopyPartition.PARTITIONED(half)
+                        if half and wrong == "each copies its own columns":
+                            source, part = b.at[rows(k), pl.ds(0, T)], plgpu.CopyPartition.REPLICATED
+                        plgpu.copy_gmem_to_smem(
+                            source, target.at[k], full.at[k], collective_axes="c", leader_tracked=part
+                        )
+
+            @pl.when((warp == 1) & (mine == 0))
+            def _multiplies() -> None:
+                for k in range(2):
+                    plgpu.barrier_wait(full.at[k])
+                    adds = k > 0 and wrong != "not carried"
+                    plgpu.tcgen05_mma(acc, a_s.at[k], b_s.at[k], used.at[k], accumulate=adds, collective_axis="c")
+                plgpu.tcgen05_commit_arrive(done, collective_axis="c")
+
+        plgpu.barrier_wait(done)
+        to = 1 - mine if wrong == "halves swapped" else mine
+        o[rows(to, 128)] = plgpu.async_load_tmem(acc)
+
+    ordered: Any = {"orders_tensor_core": True}
+    return kernel(
+        body, (256, 128), F, {"i": 1}, tile(2, 128, T), tile(2, T, T), plgpu.TMEM((128, 128), F, collective=True),
+        plgpu.Barrier(num_arrivals=2, num_barriers=2), plgpu.Barrier(num_barriers=2, **ordered),
+        plgpu.Barrier(**ordered), cluster=(2,), cluster_names=("c",),
+    )  # fmt: skip
+
+
+def given_out(wrong: str) -> Any:
+    """x + 1 of f32[256,64]: a program takes the next 64 rows of what is left."""
+
+    def body(x: Any, o: Any, x_s: Any, full: Any) -> None:
+        @plgpu.dynamic_scheduling_loop(grid_names=("i",), thread_axis="wg")
+        def _(info: Any) -> None:
+            @pl.when(lax.axis_index("wg") == 1)
+            def _adds() -> None:
+                mine = lax.axis_index("i") if wrong == "its own work again" else info.index[0]
+                plgpu.copy_gmem_to_smem(x.at[rows(mine)], x_s, full)
+                plgpu.barrier_wait(full)
+                o[rows(info.index[0])] = x_s[...] + (info.index[0] if wrong == "its number added" else 1)
+
+    return kernel(
+        body, (256, 64), F, {"i": 4}, plgpu.SMEM((T, 64), F), plgpu.Barrier(), num_threads=2, thread_name="wg"
+    )  # fmt: skip
+
+
 CASES = {
     "matmul": Case(matmul, masked, (of((128, 128)), of((128, 128)), of((128,), F)), OF_MATMUL),
     "narrowed": Case(
@@ -589,6 +716,35 @@ CASES = {
                 (jnp.arange(256) // 32 % 2 == 0)[:, None], x, jnp.roll(x, -T, 0)
             ),
             "halves of the cluster swapped": lambda x: 2 * x.reshape(4, 2, 32, 64)[:, ::-1].reshape(256, 64),
+        },
+    ),
+    "exchanged": Case(
+        exchanged, lambda x: 2 * x, (of((256, 64), F),),
+        {
+            "the first tile again": lambda x: 2 * jnp.tile(x[:T], (4, 1)),
+            "a tile too far": lambda x: 2 * jnp.roll(x, T, 0),
+        },
+    ),
+    "in_one_place": Case(
+        in_one_place, lambda x: (2 * x).astype(H), (of((256, 64), F),),
+        {
+            "the first tile again": lambda x: (2 * jnp.tile(x[:T], (4, 1))).astype(H),
+            "one too many": lambda x: (2 * x).astype(H) + 1,
+        },
+    ),
+    "of_two": Case(
+        of_two, product, (of((256, 128)), of((128, 128))),
+        {
+            "each copies its own columns": lambda a, b: product(a, jnp.tile(b[:, :T], (1, 2))),
+            "not carried": lambda a, b: product(a[:, T:], b[T:]),
+            "halves swapped": lambda a, b: jnp.roll(product(a, b), 128, 0),
+        },
+    ),
+    "given_out": Case(
+        given_out, lambda x: x + 1, (of((256, 64), F),),
+        {
+            "its own work again": lambda x: jnp.tile(x[:T], (4, 1)) + 1,
+            "its number added": lambda x: x + (jnp.arange(256) // T)[:, None],
         },
     ),
     "attention": Case(

@@ -25,7 +25,7 @@ from layoutproof.values.pair import Pair
 from layoutproof.values.walk import Prepared
 from tests.pallas import mosaic_gpu_pairs, mosaic_gpu_thread_pairs
 from tests.pallas.mosaic_gpu_pairs import LONG, PAIRS, ROWS, WANTED
-from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS
+from tests.pallas.mosaic_gpu_thread_pairs import THREAD_PAIRS, bar
 from tests.values.mosaic_gpu_cases import CASES, TENSOR_CASES, TILED, F, H, T, kernel, of
 
 pytestmark = pytest.mark.slow
@@ -204,7 +204,30 @@ def read_back(x: Any, o: Any, x_s: Any, filled: Any) -> None:
     o[part] = x_s[...]
 
 
+def voted(x: Any, o: Any, x_s: Any, filled: Any) -> None:
+    """Whether a lane has seen something is what code of the compiler computes of registers."""
+    part = pl.ds(lax.axis_index("i") * T, T)
+    plgpu.copy_gmem_to_smem(x.at[part], x_s, filled)
+    plgpu.barrier_wait(filled)
+    layout = plgpu.Layout.WG_STRIDED((T, T), vec_size=4)
+    held = plgpu.load(x_s, (), layout=layout)
+
+    @plgpu.inline_mgpu(arg_types=(layout,), return_type=plgpu.ShapeDtypeStruct((T, T), F, layout))
+    def twice(_: Any, values: Any) -> Any:
+        return values + values
+
+    o[part] = twice(held)
+
+
+def by_other_threads(x: Any, o: Any, x_s: Any, filled: Any) -> None:
+    part = pl.ds(lax.axis_index("i") * T, T)
+    bar("sync", 5, 256)
+    o[part] = x[part] * 2
+
+
 REFUSED = {
+    "registers": (doubling(voted), "computes in registers"),
+    "named barrier": (doubling(by_other_threads), "for ever"),
     "reduction": (doubling(added), "combines"),
     "condition": (doubling(chosen), "condition"),
     "read back": (doubling(read_back), "global"),
@@ -226,6 +249,26 @@ def test_what_is_not_modelled_is_unknown_by_its_name(name: str) -> None:
     found = lp.same(function, lambda x: 2 * x, of((128, T), F))
     assert (found.verdict, found.exit_code) == (Verdict.UNKNOWN, 3)
     assert why in found.reason
+
+
+def test_bits_of_another_array_in_the_same_place_are_not_known() -> None:
+    """What is read of a place after other elements were stored to it is refused, and what was stored again is not."""
+
+    def reads(again: bool) -> Any:
+        def body(x: Any, o: Any, place: Any) -> None:
+            first, second = place
+            first[...] = x[...]
+            second[pl.ds(0, 32)] = (x[pl.ds(0, 32)] * 2).astype(H)
+            if again:
+                first[pl.ds(0, 16)] = x[pl.ds(0, 16)]
+            o[...] = first[...]
+
+        place = plgpu.RefUnion(plgpu.SMEM((T, 64), F), plgpu.SMEM((T, 64), H))
+        return kernel(body, (T, 64), F, {"i": 1}, place)
+
+    compared = [lp.same(reads(again), lambda x: x, of((T, 64), F)).comparison for again in (False, True)]
+    assert [found.verdict for found in compared] == [Verdict.UNKNOWN, Verdict.SAMPLED]
+    assert "RefUnion" in compared[0].reason
 
 
 def test_what_is_right_of_them_is_the_same() -> None:
