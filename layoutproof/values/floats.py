@@ -101,13 +101,15 @@ class Floats:
     def constant(self, values: Array) -> Real:
         """Known numbers."""
         span = None
+        # what no float32 is, is no number of the code: exp2 is exp of log 2 times a number
+        of_code = _is_long(values) & (values.astype(np.float32) == values) if self.shifted else values
         if self.numbers and values.dtype.kind == "f":
             for written, meant in self.numbers.items():
                 values = np.where(values == written, meant, values)
         if values.dtype.kind in "iub":
             span = (int(values.min()), int(values.max())) if values.size else (0, 0)
         elif self.shifted and np.unique(values).size <= FEW:
-            return Real(np.where(_is_long(values), values * (1 + ROUNDED * np.sign(self._shift(values))), values))
+            return Real(np.where(of_code, values * (1 + ROUNDED * np.sign(self._shift(values))), values))
         return Real(values.astype(np.float64), span)
 
     def map(self, data: Real, move: Callable[[Array], Array]) -> Real:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -41,3 +42,33 @@ def test_what_is_left_of_large_numbers_refutes_nothing(name: str) -> None:
     ours, theirs, wrong = PAIRS[name]
     assert lp.same(ours, theirs, "f32[8,16]").verdict.value == "unknown"
     assert lp.same(wrong, theirs, "f32[8,16]").verdict.value == "refuted"
+
+
+def by_powers_of_two(power: float, kept: float = 1.0) -> Any:
+    """softmax(q @ k.T) @ v, half of the keys after the other, with 2 ** (x * power); `kept`: of the sum before."""
+
+    def attention(q: Any, k: Any, v: Any) -> Any:
+        scores = (q @ k.T) * power
+        most, total, out = jnp.full((8, 1), -jnp.inf), jnp.zeros((8, 1)), jnp.zeros((8, 8))
+        for first in (0, 4):
+            own = scores[:, first : first + 4]
+            now = jnp.maximum(most, own.max(1, keepdims=True))
+            scale, weights = jnp.exp2(most - now), jnp.exp2(own - now)
+            total = total * scale + weights.sum(1, keepdims=True)
+            out = jnp.where(scale < 1, out * scale * kept, out) + weights @ v[first : first + 4]
+            most = now
+        return out / total
+
+    return attention
+
+
+def test_what_a_number_of_the_code_is_rounded_to_is_no_difference_where_numbers_cancel() -> None:
+    """1 / log 2 is rounded, and the log 2 of exp2 is not: moved alike, they would hide what rounding makes."""
+
+    def reference(q: Any, k: Any, v: Any) -> Any:
+        return jax.nn.softmax(q @ k.T, axis=1) @ v
+
+    given = ("f32[8,8]",) * 3
+    assert lp.same(by_powers_of_two(math.log2(math.e)), reference, *given).verdict.value == "unknown"
+    assert lp.same(by_powers_of_two(math.log2(math.e), 1.001), reference, *given).verdict.value == "refuted"
+    assert lp.same(by_powers_of_two(1.4427), reference, *given).verdict.value == "refuted"
