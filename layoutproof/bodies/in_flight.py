@@ -563,10 +563,8 @@ class FlightWalk:
             return None
         # what was found of its turns before is no part of what says how many there are
         known = self._within.pop(("name", loop.name), None)
-        self._evaluators.clear()
         on = self._evaluates(here.turn(loop, counter, {}), Way(), None)
         ends = _ends_below(on(self.body.goes_on[loop.name]), counter)
-        self._evaluators.clear()
         if known is not None:
             self._within["name", loop.name] = known
         return None if ends is None or speaks_of(ends, ("name", loop.name)) else ends

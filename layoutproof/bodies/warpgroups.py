@@ -1035,6 +1035,8 @@ class ThreadTrace(Run):
         self._perhaps: tuple[str, OpenCondition] | None = None
         # of arrays that loads of tensor memory give, by identity, the position of the last load
         self._begun: dict[int, int] = {}
+        # what a stored value needs is the same in each turn
+        self._needed: dict[int, frozenset[int]] = {}
 
     def run(self) -> list[Event]:
         """The events, up to its end."""
@@ -1111,7 +1113,7 @@ class ThreadTrace(Run):
         if access.queue == TENSOR_LOADS and access.value is not None:
             self._begun[id(access.value)] = len(self.events)
         elif access.queue == TENSOR_STORES:
-            needed = _all_needed(access.value, {})
+            needed = _all_needed(access.value, self._needed)
             needs = tuple(sorted(self._begun[one] for one in needed if one in self._begun))
             if needs:
                 self._note("used", access.spot, here, needs=needs)
